@@ -1,0 +1,1 @@
+"""Ranking data: reading, keeping, transforming, making and inspecting it."""

@@ -1,0 +1,364 @@
+"""Ranking data in memory: documents with features and a relevance, grouped by query.
+
+Queries are ragged and lie one after another: the rows of query q are `offsets[q]:offsets[q + 1]`. There
+is no padding, so no value of a feature or a label is special.
+
+>>> data = RankingDataset.from_arrays([[0.1], [0.7], [0.3]], [0, 2, 1], qid=["b", "a", "b"])
+>>> data
+RankingDataset(3 documents, 2 queries, 1 feature)
+>>> data.query_ids.tolist(), data.offsets.tolist(), data.relevance.tolist()
+(['b', 'a'], [0, 2, 3], [0.0, 1.0, 2.0])
+>>> data.restore_order(data.relevance).tolist()
+[0.0, 2.0, 1.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.checking import (
+    Features,
+    Relevance,
+    as_feature_names,
+    as_features,
+    as_query_numbers,
+    as_relevance,
+)
+from directranker.data.grouping import (
+    Grouping,
+    QueryIds,
+    check_offsets,
+    group_by_query,
+    group_runs,
+    query_id_array,
+)
+from directranker.data.texts import Texts, as_texts, join_texts, same_texts, take_texts
+from directranker.errors import DataError
+
+if TYPE_CHECKING:
+    from directranker.data.tabular import FrameKind
+
+__all__ = ["RandomState", "RankingDataset", "concatenate"]
+
+RandomState = int | np.random.Generator | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingDataset:
+    """Documents grouped by query; immutable, so parts can be shared without a copy.
+
+    Make one with `from_arrays`, `from_frame`, `read_letor`, `read_parquet` or `load`; the constructor
+    takes rows that are grouped already. Arrays that have the right type are not copied.
+    """
+
+    features: Features
+    """float32, one row per document, one column per feature."""
+    relevance: Relevance
+    """One label per document, the higher the better; finite, else any number."""
+    offsets: IntArray
+    """Rows of query q are `offsets[q]:offsets[q + 1]`."""
+    query_ids: QueryIds
+    """One id per query: int64, or strings in an object array."""
+    feature_names: tuple[str, ...] = ()
+    document_texts: Texts | None = None
+    """The document ids as an Arrow array; `document_ids` gives them as NumPy strings."""
+    comment_texts: Texts | None = None
+    """What stood behind `#` on each line of LETOR text."""
+    original_rows: IntArray | None = None
+    """Where each row stood in the input; None where the input came grouped."""
+
+    def __post_init__(self) -> None:
+        features = as_features(self.features)
+        n_rows, n_features = features.shape
+        relevance = as_relevance(self.relevance, n_rows)
+        offsets = check_offsets(self.offsets, n_rows=n_rows)
+        query_ids = query_id_array(self.query_ids)
+        if len(query_ids) != len(offsets) - 1:
+            raise ValueError(f"{len(query_ids)} query ids for {len(offsets) - 1} queries; give one each")
+        if len(np.unique(query_ids)) != len(query_ids):
+            raise ValueError("a query id stands twice; use from_arrays to group rows by query")
+        self._set("features", _read_only(features))
+        self._set("relevance", _read_only(relevance))
+        self._set("offsets", _read_only(offsets))
+        self._set("query_ids", _read_only(query_ids))
+        self._set("feature_names", as_feature_names(self.feature_names, n_features))
+        self._set("document_texts", as_texts(self.document_texts, n_rows, "document ids"))
+        self._set("comment_texts", as_texts(self.comment_texts, n_rows, "comments"))
+        if self.original_rows is not None:
+            self._set("original_rows", _read_only(np.asarray(self.original_rows, dtype=np.int64)))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        document_ids: ArrayLike | None = None,
+        feature_names: Sequence[str] = (),
+    ) -> RankingDataset:
+        """Group rows by query id; without `qid` all rows are one list.
+
+        >>> RankingDataset.from_arrays([[1.0, 2.0]], [1]).n_queries
+        1
+        """
+        features = as_features(X)
+        n_rows = len(features)
+        return cls.from_grouping(
+            group_by_query(qid, n_rows=n_rows),
+            features=features,
+            relevance=as_relevance(y, n_rows),
+            feature_names=tuple(feature_names),
+            document_texts=as_texts(document_ids, n_rows, "document ids"),
+        )
+
+    @classmethod
+    def from_grouping(
+        cls,
+        grouping: Grouping,
+        *,
+        features: Features,
+        relevance: Relevance,
+        feature_names: tuple[str, ...] = (),
+        document_texts: Texts | None = None,
+        comment_texts: Texts | None = None,
+    ) -> RankingDataset:
+        """Bring ungrouped rows into the order of their queries."""
+        order = slice(None) if grouping.order is None else grouping.order
+        return cls(
+            features=features[order],
+            relevance=relevance[order],
+            offsets=grouping.offsets,
+            query_ids=grouping.query_ids,
+            feature_names=feature_names,
+            document_texts=take_texts(document_texts, order),
+            comment_texts=take_texts(comment_texts, order),
+            original_rows=grouping.order,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        relevance: str = "relevance",
+        query: str | None = "qid",
+        document: str | None = "docid",
+        features: Sequence[str] | None = None,
+    ) -> RankingDataset:
+        """Take a pandas, polars or pyarrow table; all columns not named are features.
+
+        A null becomes NaN. `query=None` makes all rows one list; a missing column `docid` is no error.
+        Features may also be one column of fixed-size lists.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"qid": [1, 1], "relevance": [0, 1], "bm25": [0.5, None]})
+        >>> RankingDataset.from_frame(table).features.tolist()
+        [[0.5], [nan]]
+        """
+        from directranker.data.tabular import Columns, dataset_from_frame  # noqa: PLC0415 - cycle
+
+        return dataset_from_frame(frame, Columns(relevance, query, document, features))
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """Give a `"pandas"`, `"polars"` or `"pyarrow"` table: qid, docid, relevance, features.
+
+        >>> RankingDataset.from_arrays([[0.5]], [1], qid=[7]).to_frame("pyarrow").to_pydict()
+        {'qid': [7], 'relevance': [1.0], 'feature_1': [0.5]}
+        """
+        from directranker.data.tabular import frame_from_dataset  # noqa: PLC0415 - cycle
+
+        return frame_from_dataset(self, kind)
+
+    @classmethod
+    def load(cls, folder: Any, *, verify: bool = False) -> RankingDataset:
+        """Open a saved data set, memory-mapped; `verify` compares checksums. See `save`."""
+        from directranker.data.storage import load_dataset  # noqa: PLC0415 - cycle
+
+        return load_dataset(folder, verify=verify)
+
+    def save(self, folder: Any, *, overwrite: bool = False) -> None:
+        """Write the data set to a folder that `load` opens in milliseconds; all or nothing."""
+        from directranker.data.storage import save_dataset  # noqa: PLC0415 - cycle
+
+        save_dataset(self, folder, overwrite=overwrite)
+
+    @property
+    def n_documents(self) -> int:
+        """The number of rows."""
+        return len(self.features)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.query_ids)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.features.shape[1])
+
+    @cached_property
+    def qid(self) -> QueryIds:
+        """The query id of each row."""
+        return _read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
+
+    @cached_property
+    def document_ids(self) -> NDArray[Any] | None:
+        """The document id of each row as str, None where the data has none."""
+        if self.document_texts is None:
+            return None
+        return _read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
+
+    def __repr__(self) -> str:
+        counts = [
+            (self.n_documents, "document", "documents"),
+            (self.n_queries, "query", "queries"),
+            (self.n_features, "feature", "features"),
+        ]
+        return f"RankingDataset({', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)})"
+
+    def equals(self, other: RankingDataset) -> bool:
+        """Whether all parts are the same, numbers bit for bit (so -0.0 is not 0.0, and NaN is NaN).
+
+        >>> data = RankingDataset.from_arrays([[0.0]], [1])
+        >>> data.equals(RankingDataset.from_arrays([[-0.0]], [1]))
+        False
+        """
+        return (
+            _same_bits(self.features, other.features)
+            and _same_bits(self.relevance, other.relevance)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.query_ids, other.query_ids)
+            and self.feature_names == other.feature_names
+            and same_texts(self.document_texts, other.document_texts)
+            and same_texts(self.comment_texts, other.comment_texts)
+        )
+
+    def restore_order(self, values: ArrayLike) -> NDArray[Any]:
+        """Give per-row values, as of `predict`, in the order that the rows had in the input."""
+        array = np.asarray(values)
+        if len(array) != self.n_documents:
+            raise ValueError(f"{len(array)} values for {self.n_documents} documents; give one per row")
+        return array if self.original_rows is None else array[np.argsort(self.original_rows)]
+
+    def select(self, queries: ArrayLike) -> RankingDataset:
+        """Keep the queries with these numbers (or this mask), in the given order.
+
+        >>> data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[5, 6, 7])
+        >>> data.select([2, 0]).query_ids.tolist()
+        [7, 5]
+        """
+        chosen = as_query_numbers(queries, self.n_queries)
+        lengths = np.diff(self.offsets)[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows: slice | IntArray
+        if len(chosen) and np.all(np.diff(chosen) == 1):  # neighbouring queries are a view of the rows
+            rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
+        else:
+            rows = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        source = np.arange(self.n_documents) if self.original_rows is None else self.original_rows
+        return replace(
+            self,
+            features=self.features[rows],
+            relevance=self.relevance[rows],
+            offsets=offsets,
+            query_ids=self.query_ids[chosen],
+            document_texts=take_texts(self.document_texts, rows),
+            comment_texts=take_texts(self.comment_texts, rows),
+            original_rows=source[rows],
+        )
+
+    def split(self, *fractions: float, random_state: RandomState = None) -> tuple[RankingDataset, ...]:
+        """Split the queries at random into parts of these fractions, and one with the rest.
+
+        A query is never cut. Within a part queries keep their order.
+
+        >>> data = RankingDataset.from_arrays([[1.0]] * 10, [0] * 10, qid=range(10))
+        >>> [part.n_queries for part in data.split(0.6, 0.2, random_state=0)]
+        [6, 2, 2]
+        """
+        if not fractions or any(fraction <= 0 for fraction in fractions) or sum(fractions) >= 1:
+            raise ValueError(f"fractions {fractions} must be positive and sum to less than 1")
+        shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
+        cuts = np.rint(np.cumsum(fractions) * self.n_queries).astype(int)
+        return tuple(self.select(np.sort(part)) for part in np.split(shuffled, cuts))
+
+    def binarise(self, threshold: float) -> RankingDataset:
+        """Make labels of at least `threshold` 1 and all others 0.
+
+        >>> RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 2]).binarise(2).relevance.tolist()
+        [0.0, 0.0, 1.0]
+        """
+        return replace(self, relevance=(self.relevance >= threshold).astype(np.float64))
+
+    def only_queries_with_relevant(self, threshold: float = 1.0) -> RankingDataset:
+        """Leave out queries without a document of at least this label.
+
+        >>> data = RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 0], qid=[1, 2, 3])
+        >>> data.only_queries_with_relevant().query_ids.tolist()
+        [2]
+        """
+        relevant_before = np.concatenate([[0], np.cumsum(self.relevance >= threshold)])
+        return self.select(np.diff(relevant_before[self.offsets]) > 0)
+
+
+def concatenate(
+    parts: Sequence[RankingDataset], *, shared_queries: Literal["error", "merge"] = "error"
+) -> RankingDataset:
+    """Put data sets one after another; a query id in two of them is an error unless `"merge"`.
+
+    >>> one = RankingDataset.from_arrays([[1.0]], [1], qid=[1])
+    >>> two = RankingDataset.from_arrays([[2.0]], [0], qid=[2])
+    >>> concatenate([one, two])
+    RankingDataset(2 documents, 2 queries, 1 feature)
+    """
+    if not parts:
+        raise ValueError("no data sets to concatenate")
+    if shared_queries not in ("error", "merge"):
+        raise ValueError(f"shared_queries is {shared_queries!r}; use 'error' or 'merge'")
+    for part in parts[1:]:
+        if part.feature_names != parts[0].feature_names:
+            raise DataError(f"features differ: {parts[0].feature_names} and {part.feature_names}")
+    query_ids = np.concatenate([part.query_ids.astype(object) for part in parts])
+    lengths = [part.n_documents for part in parts]
+    first_rows = np.cumsum([0, *lengths[:-1]])
+    starts = np.concatenate([part.offsets[:-1] + row for part, row in zip(parts, first_rows, strict=True)])
+    grouping = group_runs(query_id_array(query_ids), starts, sum(lengths))
+    if len(grouping.query_ids) < len(query_ids) and shared_queries == "error":
+        ids, counts = np.unique(query_ids, return_counts=True)
+        raise DataError(
+            f"{np.sum(counts > 1)} query ids stand in more than one data set, such as "
+            f"{ids[counts > 1][0]!r}; rename them or pass shared_queries='merge'"
+        )
+    return RankingDataset.from_grouping(
+        grouping,
+        features=np.concatenate([part.features for part in parts]),
+        relevance=np.concatenate([part.relevance for part in parts]),
+        feature_names=parts[0].feature_names,
+        document_texts=join_texts([part.document_texts for part in parts], lengths),
+        comment_texts=join_texts([part.comment_texts for part in parts], lengths),
+    )
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()  # the caller's own array stays as writable as it was
+    view.flags.writeable = False
+    return view
+
+
+def _same_bits(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    if one.shape != other.shape:
+        return False
+    same = (one == other) & (np.signbit(one) == np.signbit(other))
+    return bool(np.all(same | (np.isnan(one) & np.isnan(other))))

@@ -1,0 +1,102 @@
+"""Files that are whole or not there, and the report of how far a long read has come.
+
+A file is written under a temporary name beside its place and renamed when complete, so that nobody ever
+reads a half-written one, and a failed write leaves nothing behind.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     with write_atomically(Path(folder) / "numbers.txt") as temporary:
+...         _ = temporary.write_text("1 2 3")
+...     Path(folder, "numbers.txt").read_text()
+'1 2 3'
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["Progress", "no_progress", "write_atomically", "write_folder_atomically"]
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done and how much there is."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Report nothing."""
+
+
+@contextmanager
+def write_atomically(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path to write to; on success it becomes `path`, on failure it goes."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file")
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=_parent(target))
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
+    """Give a temporary folder to fill; on success it becomes `path`, on failure it goes."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} exists; choose another name or ask to overwrite it")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=_parent(target)))
+    try:
+        yield temporary
+        for part in temporary.iterdir():
+            _sync(part)
+        temporary.chmod(0o777 & ~_umask())
+        _replace_folder(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _replace_folder(temporary: Path, target: Path) -> None:
+    if not target.exists():
+        temporary.rename(target)
+        return
+    # A folder cannot be renamed over another, so the old one steps aside first and comes back on failure.
+    aside = temporary.with_suffix(".old")
+    target.rename(aside)
+    try:
+        temporary.rename(target)
+    except OSError:
+        aside.rename(target)
+        raise
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    else:
+        aside.unlink()
+
+
+def _parent(target: Path) -> Path:
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist")
+    return target.parent
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,300 @@
+"""LETOR text in chunks → one growing array, so that memory stays at the array and the chunk in flight.
+
+The array's size is estimated from the first lines and corrected on the way. It grows and widens within its
+own allocation, which the operating system moves without a copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.data import letor_kernels as kernels
+from directranker.data.dataset import RankingDataset
+from directranker.data.grouping import QueryIds, group_runs
+from directranker.data.letor_kernels import ParseResult, Problem
+from directranker.data.letor_numbers import Position
+from directranker.data.letor_problems import describe_problem
+from directranker.data.texts import Texts, join_texts, texts_from_buffers
+from directranker.errors import DataError, LetorError
+
+__all__ = ["LetorBuilder", "LetorOptions"]
+
+CHUNK_BYTES = 16 << 20
+PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
+PARALLEL_BYTES = 1 << 18  # less text is not worth a second thread
+_CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class LetorOptions:
+    """How to read LETOR text; see `read_letor`."""
+
+    missing: float = 0.0
+    allow_non_finite: bool = False
+    first_index: int = 1
+    n_features: int | None = None
+    max_features: int = 100_000
+    comments: bool = True
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Lines of the chunk that one thread reads, and what it found."""
+
+    first_row: int
+    result: ParseResult
+    notes: IntArray
+
+    def noted(self, kind: int) -> IntArray:
+        chosen: IntArray = self.notes[self.notes[:, 0] == kind]
+        return chosen
+
+
+class LetorBuilder:
+    """Reads texts one after another and makes a data set of them all."""
+
+    def __init__(self, options: LetorOptions) -> None:
+        self._options = options
+        self._features = np.empty((0, options.n_features or 0), dtype=np.float32)
+        self._relevance = np.empty(0, dtype=np.float64)
+        self._n_rows = 0
+        self._query_tokens: list[bytes | None] = []  # of each run of rows with one query id
+        self._query_starts: list[int] = []
+        self._comments: list[tuple[int, Texts]] = []  # (row behind the last one, comments up to it)
+        self._name = ""
+        self._line = 0
+
+    def read(
+        self,
+        file: BinaryIO,
+        *,
+        name: str,
+        fraction: Callable[[], float] = lambda: 1.0,
+        report: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Read a text to its end; `fraction` tells how much of all texts has been read so far."""
+        self._name, self._line = name, 0
+        rows_before = self._n_rows
+        buffer = bytearray(PROBE_BYTES)
+        filled, at_start = 0, True
+        while True:
+            filled, at_end = _fill(file, buffer, filled)
+            if at_end and filled and buffer[filled - 1] != ord("\n"):
+                buffer[filled : filled + 1] = b"\n"
+                filled += 1
+            if at_start and buffer.startswith(b"\xef\xbb\xbf"):  # UTF-8's byte order mark
+                buffer[:3] = b"   "
+            at_start = False
+            stop = buffer.rfind(b"\n", 0, filled) + 1
+            if stop:
+                self._read_chunk(buffer, stop, fraction())
+                report()
+            if at_end:
+                break
+            if stop == 0 or len(buffer) < CHUNK_BYTES:  # a line longer than the buffer, or the probe
+                rest = bytes(buffer[stop:filled])
+                buffer = bytearray(max(2 * len(buffer), CHUNK_BYTES))
+                buffer[: len(rest)] = rest
+            else:
+                buffer[: filled - stop] = buffer[stop:filled]
+            filled -= stop
+        if self._n_rows == rows_before:
+            raise LetorError("holds no documents", path=name)
+
+    def dataset(self) -> RankingDataset:
+        """Make the data set; the builder's arrays become the data set's own."""
+        if self._features.shape[1] == 0:
+            raise LetorError("no line has a feature", path=self._name)
+        self._resize(self._n_rows, self._features.shape[1])
+        ids = _query_ids(self._query_tokens, self._name)
+        starts = np.array(self._query_starts, dtype=np.int64)
+        grouping = group_runs(ids, starts, self._n_rows)
+        comments = self._all_comments()
+        if grouping.order is not None:  # within the array: a copy could be too large for the memory
+            kernels.permute_rows(self._features, grouping.order)
+            self._relevance = self._relevance[grouping.order]
+            comments = None if comments is None else comments.take(pa.array(grouping.order))
+        first = self._options.first_index
+        return RankingDataset(
+            features=self._features,
+            relevance=self._relevance,
+            offsets=grouping.offsets,
+            query_ids=grouping.query_ids,
+            feature_names=tuple(f"feature_{first + i}" for i in range(self._features.shape[1])),
+            document_texts=_document_ids(comments),
+            comment_texts=comments,
+            original_rows=grouping.order,
+        )
+
+    def _read_chunk(self, buffer: bytearray, stop: int, fraction: float) -> None:
+        text = np.frombuffer(buffer, dtype=np.uint8)
+        while True:
+            pieces = self._parse(buffer, text, stop, fraction)
+            needed = max(piece.result[3] for piece in pieces)
+            if needed <= self._features.shape[1]:
+                break
+            self._widen(needed)
+        for piece in pieces:
+            self._take(piece, buffer, text)
+        self._line += kernels.count_lines(text, 0, stop)
+
+    def _parse(self, buffer: bytearray, text: Any, stop: int, fraction: float) -> list[_Piece]:
+        cuts = _line_cuts(buffer, stop)
+        lines = in_parallel(lambda start, end: kernels.count_lines(text, start, end), cuts)
+        first_rows = dict(zip(cuts, np.cumsum([self._n_rows, *lines]).tolist(), strict=True))
+        self._make_room(first_rows[stop], fraction)
+        options = self._options
+
+        def parse(start: int, end: int) -> _Piece:
+            n_lines = first_rows[end] - first_rows[start]
+            capacity = 3 * n_lines + 64
+            while True:
+                notes = np.empty((capacity, 5), dtype=np.int64)
+                result = kernels.parse_piece(
+                    text,
+                    Position(start),
+                    Position(end),
+                    self._features,
+                    self._relevance,
+                    notes,
+                    first_rows[start],
+                    options.first_index,
+                    options.n_features or options.max_features,
+                    options.missing,
+                    options.allow_non_finite,
+                )
+                if result[4] <= capacity:
+                    return _Piece(first_rows[start], result, notes[: result[4]])
+                capacity = result[4]
+
+        return in_parallel(parse, cuts)
+
+    def _take(self, piece: _Piece, buffer: bytearray, text: Any) -> None:
+        """Take what a piece holds, which stands in the rows from `piece.first_row` on."""
+        problem, where, n_rows, _, _ = piece.result
+        if problem != Problem.NONE:
+            raise self._error(describe_problem(problem, buffer, int(where)), buffer, int(where))
+        self._read_hard_numbers(piece, buffer)
+        shift = piece.first_row - self._n_rows
+        if shift:  # blank lines left a gap before this piece
+            to = slice(self._n_rows, self._n_rows + n_rows)
+            source = slice(piece.first_row, piece.first_row + n_rows)
+            self._features[to] = self._features[source]
+            self._relevance[to] = self._relevance[source]
+        for _, row, has_query, start, end in piece.noted(kernels.QUERY).tolist():
+            token = bytes(buffer[start:end]) if has_query else None
+            if self._query_tokens and (token is None) != (self._query_tokens[-1] is None):
+                found = "no qid, unlike" if token is None else "a qid, unlike"
+                raise self._error(f"{found} the lines before; give every line one or none", buffer, start)
+            if not self._query_tokens or token != self._query_tokens[-1]:
+                self._query_tokens.append(token)
+                self._query_starts.append(row - shift)
+        if self._options.comments:
+            self._take_comments(piece.noted(kernels.COMMENT), shift, text)
+        self._n_rows += n_rows
+
+    def _read_hard_numbers(self, piece: _Piece, buffer: bytearray) -> None:
+        """Read the few numbers that need Python's exact reading."""
+        for _, row, _, start, end in piece.noted(kernels.HARD_LABEL).tolist():
+            self._relevance[row] = float(buffer[start:end])
+            if not np.isfinite(self._relevance[row]):
+                raise self._error(describe_problem(Problem.LABEL, buffer, start), buffer, start)
+        for _, row, column, start, end in piece.noted(kernels.HARD_VALUE).tolist():
+            with np.errstate(over="ignore"):
+                self._features[row, column] = np.float32(float(buffer[start:end]))
+            if not self._options.allow_non_finite and not np.isfinite(self._features[row, column]):
+                raise self._error(describe_problem(Problem.NON_FINITE, buffer, start), buffer, start)
+
+    def _take_comments(self, notes: IntArray, shift: int, text: Any) -> None:
+        if not len(notes):
+            return
+        rows = notes[:, 1] - shift
+        done = self._comments[-1][0] if self._comments else 0
+        lengths = np.zeros(rows[-1] + 1 - done, dtype=np.int64)
+        lengths[rows - done] = notes[:, 4] - notes[:, 3]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        letters = np.empty(offsets[-1], dtype=np.uint8)
+        kernels.gather(text, notes, offsets[rows - done], letters)
+        try:
+            texts = texts_from_buffers(offsets, letters, "comments")
+        except DataError:
+            raise LetorError(
+                "a comment is not UTF-8 text; read with comments=False", path=self._name
+            ) from None
+        self._comments.append((int(rows[-1]) + 1, texts))
+
+    def _all_comments(self) -> Texts | None:
+        if not self._comments:
+            return None
+        rest = self._n_rows - self._comments[-1][0]
+        columns = [texts for _, texts in self._comments]
+        return join_texts([*columns, None], [*map(len, columns), rest])
+
+    def _make_room(self, n_rows: int, fraction: float) -> None:
+        if n_rows > len(self._features):
+            estimate = int(1.02 * n_rows / max(fraction, 1e-9)) if fraction < 1 else n_rows
+            self._resize(max(n_rows, estimate), self._features.shape[1])
+
+    def _widen(self, width: int) -> None:
+        old_width = self._features.shape[1]
+        self._resize(len(self._features), width)
+        kernels.widen_rows(self._features.reshape(-1), self._n_rows, old_width, width, self._options.missing)
+
+    def _resize(self, n_rows: int, width: int) -> None:
+        try:
+            if self._features.size == 0:
+                self._features = np.empty((n_rows, width), dtype=np.float32)
+            else:
+                self._features.resize((n_rows, width), refcheck=False)
+            self._relevance.resize(n_rows, refcheck=False)
+        except MemoryError:
+            size = f"{n_rows} rows of {width} features, {n_rows * width * 4 / 1e9:.0f} GB"
+            raise LetorError(f"{size} as a dense array, do not fit the memory", path=self._name) from None
+
+    def _error(self, problem: str, buffer: bytearray, where: int) -> LetorError:
+        return LetorError(problem, path=self._name, line=self._line + buffer.count(b"\n", 0, where) + 1)
+
+
+def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
+    """Read until the buffer is full or the file ends → (bytes in the buffer, whether it ended)."""
+    view = memoryview(buffer)
+    while filled < len(buffer):
+        n_read = file.readinto(view[filled:])  # type: ignore[attr-defined]  # BinaryIO lacks it
+        if not n_read:
+            return filled, True
+        filled += n_read
+    return filled, False
+
+
+def _line_cuts(buffer: bytearray, stop: int) -> list[int]:
+    """Cut `buffer[:stop]` behind line ends into a piece per thread."""
+    parts = n_threads() if stop >= PARALLEL_BYTES else 1
+    return sorted({0, *(buffer.find(b"\n", cut) + 1 for cut in even_cuts(stop, parts)[1:-1]), stop})
+
+
+def _query_ids(tokens: list[bytes | None], name: str) -> QueryIds:
+    """Make ids ints where all of them are written as ints, else strings; 0 where there are none."""
+    if tokens[0] is None:
+        return np.zeros(1, dtype=np.int64)
+    written = [token or b"" for token in tokens]
+    if all(map(_CANONICAL_INT.fullmatch, written)):
+        return np.array([int(token) for token in written], dtype=np.int64)
+    try:
+        return np.array([token.decode() for token in written], dtype=object)
+    except UnicodeDecodeError as error:
+        raise LetorError(f"query id {error.object!r} is not UTF-8 text", path=name) from None
+
+
+def _document_ids(comments: Texts | None) -> Texts | None:
+    if comments is None:
+        return None
+    found = pc.extract_regex(comments, r"(?i)\bdocid\s*=\s*(?P<id>\S+)").field("id")
+    return None if found.null_count == len(found) else found.fill_null("")

@@ -1,0 +1,44 @@
+"""Feature transforms, as scikit-learn transformers.
+
+A net learns from features that lie around 0 and not far from it. Which transform takes them there is the
+choice that matters most after the cost; all of them learn from the training part alone.
+
+| name | what becomes of a feature | NaN becomes |
+|---|---|---|
+| `quantile-normal` | a normal distribution with σ = 1/3, by quantiles (the paper's) | 0, the median |
+| `standard` | (x − mean) / deviation | 0, the mean |
+| `signed-log` | sign(x)·log(1 + abs x), then standard | 0, the mean of the logarithms |
+| `query-min-max` | (x − min) / (max − min) within its query | 0, the lowest of the query |
+| `query-z-score` | (x − mean) / deviation within its query | 0, the mean of the query |
+| `piecewise-linear` | how far it fills each of 8 quantile bins | no bin filled, and a column that says so |
+| `auto` | as is, signed-log or standard, whichever suits it | 0 |
+| `none` | itself | NaN |
+
+>>> transform = as_transform("auto").fit([[1.0, 0.0], [2.0, 1e6], [3.0, 10.0], [4.0, 1.0]])
+>>> transform.choices_
+['standard', 'signed-log']
+>>> transform.transform([[2.5, float("nan")]])
+array([[0., 0.]], dtype=float32)
+"""
+
+from directranker.data.transforms.automatic import AutoTransform
+from directranker.data.transforms.base import FeatureTransform
+from directranker.data.transforms.names import TRANSFORMS, as_transform
+from directranker.data.transforms.per_query import QueryMinMax, QueryZScore
+from directranker.data.transforms.piecewise_linear import PiecewiseLinear
+from directranker.data.transforms.quantile_normal import QuantileNormal
+from directranker.data.transforms.scaling import SignedLog, Standard, Unchanged
+
+__all__ = [
+    "TRANSFORMS",
+    "AutoTransform",
+    "FeatureTransform",
+    "PiecewiseLinear",
+    "QuantileNormal",
+    "QueryMinMax",
+    "QueryZScore",
+    "SignedLog",
+    "Standard",
+    "Unchanged",
+    "as_transform",
+]

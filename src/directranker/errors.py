@@ -1,0 +1,51 @@
+"""The errors that directranker raises on its own account.
+
+```
+ValueError
+└── DataError            something is wrong with the data itself
+    ├── LetorError       a line of LETOR / SVMlight text cannot be read
+    └── StorageError     a saved data set is damaged, cut off or of another format
+```
+
+Wrong arguments raise plain `ValueError` or `TypeError`. Every message says what is wrong, where, and
+what to do about it.
+
+>>> issubclass(LetorError, ValueError)
+True
+>>> print(LetorError("feature index 7 after 9; indices must grow", path="train.txt", line=120))
+train.txt:120: feature index 7 after 9; indices must grow
+"""
+
+from __future__ import annotations
+
+__all__ = ["DataError", "LetorError", "StorageError"]
+
+
+class DataError(ValueError):
+    """Something is wrong with the data, not with the call."""
+
+
+class LetorError(DataError):
+    """A line of LETOR text that cannot be read; `path` and `line` say where."""
+
+    def __init__(self, problem: str, *, path: str = "<text>", line: int | None = None) -> None:
+        self.problem = problem
+        self.path = path
+        self.line = line
+        super().__init__(problem, path, line)
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{place}: {self.problem}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive the default pickling that worker processes use.
+        return _letor_error, (self.problem, self.path, self.line)
+
+
+def _letor_error(problem: str, path: str, line: int | None) -> LetorError:
+    return LetorError(problem, path=path, line=line)
+
+
+class StorageError(DataError):
+    """A saved data set that cannot be trusted: cut off, changed, or of an unknown format."""

@@ -1,0 +1,151 @@
+"""A metric is a value: a measure, a cut-off and a convention, with a name and a description.
+
+>>> metric = Metric.parse("ndcg@10", convention="paper")
+>>> str(metric)
+'ndcg@10:paper'
+>>> metric([2, 0, 1, 0], [0.1, 0.2, 0.9, 0.3], qid=[1, 1, 2, 2])
+0.8154648767857288
+>>> metric.per_query([2, 0, 1, 0], [0.1, 0.2, 0.9, 0.3], qid=[1, 1, 2, 2]).round(3).tolist()
+[0.631, 1.0]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from types import MappingProxyType
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from directranker.metrics.computation import values_per_query
+from directranker.metrics.conventions import CONVENTIONS, convention
+from directranker.metrics.inputs import ranked_lists
+from directranker.metrics.rules import Convention, Rules, unknown_word
+from directranker.metrics.sorting import FloatArray
+
+__all__ = ["DEFAULT_CONVENTION", "MEASURES", "Measure", "Metric", "mean_of_queries"]
+
+DEFAULT_CONVENTION = "graded"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured, without the rules: its short text and what it says."""
+
+    text: str
+    description: str
+    aliases: tuple[str, ...] = ()
+
+
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "ndcg": Measure("ndcg", "discounted cumulative gain, divided by that of the best order"),
+        "dcg": Measure("dcg", "discounted cumulative gain: the sum of each document's gain × discount"),
+        "average_precision": Measure(
+            "map", "mean precision at the relevant documents", ("ap", "mean_average_precision")
+        ),
+        "precision": Measure("p", "share of relevant documents", ("prec",)),
+        "reciprocal_rank": Measure("mrr", "1 / rank of the first relevant document", ("rr", "recip_rank")),
+        "err": Measure("err", "expected reciprocal rank at which a user stops, satisfied"),
+    }
+)
+
+_BY_TEXT = {
+    text: name for name, measure in MEASURES.items() for text in (name, measure.text, *measure.aliases)
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure (see `MEASURES`) of the first k ranks (None: the whole list), under a convention.
+
+    >>> Metric("err", 20).description
+    'expected reciprocal rank at which a user stops, satisfied; first 20 ranks; convention graded: The
+    default: graded labels, queries without a relevant one left out.'
+    """
+
+    measure: str
+    k: int | None = None
+    convention: Convention = CONVENTIONS[DEFAULT_CONVENTION]
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise ValueError(unknown_word("measure", self.measure, MEASURES))
+        if self.k is not None:
+            if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
+                raise ValueError(f"k is {self.k!r}; give a whole number from 1, or None for all ranks")
+            object.__setattr__(self, "k", min(int(self.k), 2**62))
+        if not isinstance(self.convention, Convention):
+            kind = type(self.convention).__name__
+            raise TypeError(f"convention is a {kind}; take one with convention(name)")
+
+    @classmethod
+    def parse(
+        cls, text: str, *, convention: str | Convention = DEFAULT_CONVENTION, **rules: Unpack[Rules]
+    ) -> Metric:
+        """Read "ndcg@10", "map", "p@5", "mrr", "err@20:ranklib"; a convention in the text comes first.
+
+        >>> Metric.parse("P@5:trec") == Metric("precision", 5, CONVENTIONS["trec"])
+        True
+        """
+        parts = re.fullmatch(r"\s*(\w+)(?:@(\d+))?(?::(\w+))?\s*", text)
+        if parts is None:
+            raise ValueError(f"metric {text!r} cannot be read; write measure@k, such as 'ndcg@10'")
+        word, k, named = parts.groups()
+        if word.lower() not in _BY_TEXT:
+            raise ValueError(unknown_word("measure", word, _BY_TEXT))
+        return cls(_BY_TEXT[word.lower()], int(k) if k else None, _convention(named or convention, **rules))
+
+    def __str__(self) -> str:
+        cut = "" if self.k is None else f"@{self.k}"
+        rules = "" if self.convention.name == DEFAULT_CONVENTION else f":{self.convention.name}"
+        return MEASURES[self.measure].text + cut + rules
+
+    @property
+    def description(self) -> str:
+        """What this metric says, in plain words."""
+        ranks = "all ranks" if self.k is None else f"first {self.k} ranks"
+        rules = f"convention {self.convention.name}: {self.convention.description}"
+        return f"{MEASURES[self.measure].description}; {ranks}; {rules}"
+
+    def __call__(
+        self,
+        relevance: ArrayLike,
+        scores: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        offsets: ArrayLike | None = None,
+    ) -> float:
+        """The mean over the queries that count; nan if none does."""
+        return mean_of_queries(self.per_query(relevance, scores, qid=qid, offsets=offsets))
+
+    def per_query(
+        self,
+        relevance: ArrayLike,
+        scores: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        offsets: ArrayLike | None = None,
+    ) -> FloatArray:
+        """One value per query, in the order in which queries first appear; nan for those left out."""
+        lists = ranked_lists(relevance, scores, qid=qid, offsets=offsets)
+        values: FloatArray = values_per_query([self], lists)[0]
+        return values
+
+
+# The field `convention` hides the function of that name inside the class.
+_convention = convention
+
+
+def mean_of_queries(values: FloatArray) -> float:
+    """The mean of the values that are not nan; nan if there is none.
+
+    >>> mean_of_queries(np.array([1.0, np.nan, 0.0]))
+    0.5
+    """
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")

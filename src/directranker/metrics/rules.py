@@ -1,0 +1,157 @@
+"""What a convention decides: gains, discounts, relevance, ties, and what counts at all.
+
+>>> Convention("ours", "Pessimistic.", ties="worst").ties
+'worst'
+>>> Convention("ours", "Pessimistic.", ties="wosrt")
+Traceback (most recent call last):
+ValueError: ties 'wosrt' is unknown; did you mean 'worst'? There are 'average', 'input', 'worst'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any, Literal, TypedDict, get_args
+
+__all__ = ["Convention", "GainTable", "Rules", "unknown_word"]
+
+GainName = Literal["exponential", "linear", "binary"]
+Discount = Literal["log2", "letor4"]
+NoRelevant = Literal["skip", 0, 1]
+Ties = Literal["average", "input", "worst"]
+ShortLists = Literal["own_length", "zero"]
+PrecisionOver = Literal["k", "list"]
+AveragePrecisionOver = Literal["relevant", "reachable"]
+GainTable = tuple[tuple[float, float], ...]
+
+
+class Rules(TypedDict, total=False):
+    """Changes to a convention, as keyword arguments; each is explained at `Convention`."""
+
+    gain: GainName | Mapping[float, float] | GainTable
+    discount: Discount
+    threshold: float
+    no_relevant: NoRelevant
+    ties: Ties
+    short_lists: ShortLists
+    precision_over: PrecisionOver
+    average_precision_over: AveragePrecisionOver
+    max_grade: float | None
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One complete set of rules; labels are called y here, and n is the length of a list.
+
+    >>> ours = Convention("ours", "Linear gains, pessimistic.", gain="linear", ties="worst")
+    >>> ours.threshold, ours.no_relevant
+    (1, 'skip')
+    """
+
+    name: str
+    description: str
+    gain: GainName | Mapping[float, float] | GainTable = "exponential"
+    """What a label is worth in DCG, NDCG: 2^y − 1, y, 1 for relevant ones, or a table {label: gain}.
+
+    Labels of 0 and below gain nothing. With "binary", ERR too sees only relevant or not.
+    """
+    discount: Discount = "log2"
+    """1 / log2(rank + 1), or LETOR 4's: 1 for ranks 1 and 2, then 1 / log2(rank)."""
+    threshold: float = 1
+    """The lowest label that is relevant to "binary" gains, precision, average precision, first rank."""
+    no_relevant: NoRelevant = "skip"
+    """A query without a relevant document is left out, or counts 0 or 1 (in DCG, a sum, always 0).
+
+    For DCG, NDCG and ERR it is one where nothing has a gain, for the others nothing meets `threshold`.
+    """
+    ties: Ties = "average"
+    """Equal scores: the exact mean over all their orders, input order, or the least relevant first."""
+    short_lists: ShortLists = "own_length"
+    """NDCG@k of a list shorter than k: that of the whole list, or 0."""
+    precision_over: PrecisionOver = "k"
+    """Precision@k divides by k, or by what the list has of it: min(k, n)."""
+    average_precision_over: AveragePrecisionOver = "relevant"
+    """Average precision@k divides by the number of relevant documents R, or by min(k, R)."""
+    max_grade: float | None = None
+    """The highest grade of the scale, for ERR; None takes the highest label in the data."""
+
+    def __post_init__(self) -> None:
+        for field, choices in _CHOICES.items():
+            _check_choice(field, getattr(self, field), choices)
+        object.__setattr__(self, "gain", _checked_gain(self.gain))
+        _check_number("threshold", self.threshold)
+        if self.max_grade is not None:
+            _check_number("max_grade", self.max_grade)
+
+    @property
+    def gain_table(self) -> GainTable | None:
+        """The table of gains, by growing label, if the gain is one."""
+        return self.gain if isinstance(self.gain, tuple) else None
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "discount": get_args(Discount),
+    "no_relevant": get_args(NoRelevant),
+    "ties": get_args(Ties),
+    "short_lists": get_args(ShortLists),
+    "precision_over": get_args(PrecisionOver),
+    "average_precision_over": get_args(AveragePrecisionOver),
+}
+
+
+def unknown_word(kind: str, word: object, known: Iterable[object]) -> str:
+    """What to say about a word that is not known: the closest one, and all of them.
+
+    >>> unknown_word("measure", "ndgc", ["ndcg", "map"])
+    "measure 'ndgc' is unknown; did you mean 'ndcg'? There are 'ndcg', 'map'"
+    """
+    known = list(known)
+    close = get_close_matches(str(word), [str(one) for one in known], n=1)
+    hint = f"did you mean {close[0]!r}? There" if close else "there"
+    return f"{kind} {word!r} is unknown; {hint} are {', '.join(map(repr, known))}"
+
+
+def _check_choice(field: str, value: object, choices: tuple[Any, ...]) -> None:
+    try:
+        known = value in choices and not isinstance(value, bool)
+    except ValueError:  # an array has no single truth value
+        known = False
+    if not known:
+        raise ValueError(unknown_word(field, value, choices))
+
+
+def _check_number(what: str, value: object) -> None:
+    try:
+        finite = math.isfinite(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        finite = False
+    if not finite:
+        raise ValueError(f"{what} is {value!r}; give a finite number")
+
+
+def _checked_gain(gain: object) -> GainName | GainTable:
+    if isinstance(gain, Mapping | tuple):
+        return _checked_table(dict(gain))
+    _check_choice("gain", gain, get_args(GainName))
+    return gain  # type: ignore[return-value]
+
+
+def _checked_table(gain_of: Mapping[Any, Any]) -> GainTable:
+    if not gain_of:
+        raise ValueError("the table of gains is empty; give a gain for every label, as {label: gain}")
+    for label, gain in gain_of.items():
+        _check_number("a label in the table of gains", label)
+        _check_number(f"the gain of label {label}", gain)
+    table = tuple(sorted((float(label), float(gain)) for label, gain in gain_of.items()))
+    if table[0][1] < 0:
+        raise ValueError(f"label {table[0][0]:g} has the gain {table[0][1]:g}; gains start at 0")
+    for (low, low_gain), (high, high_gain) in pairwise(table):
+        if high_gain < low_gain:
+            raise ValueError(
+                f"label {high:g} gains {high_gain:g}, less than label {low:g} with {low_gain:g}; "
+                "a higher label must gain at least as much"
+            )
+    return table

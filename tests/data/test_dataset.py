@@ -1,0 +1,184 @@
+"""Data sets in memory: grouping, selection, splitting, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from directranker.data.dataset import RankingDataset, concatenate
+from directranker.data.grouping import group_by_query
+from directranker.errors import DataError
+
+
+def small(n_queries: int = 6, seed: int = 0) -> RankingDataset:
+    """Queries of one to three documents, with document ids."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), rng.integers(1, 4, n_queries))
+    n = len(qid)
+    return RankingDataset.from_arrays(
+        rng.normal(size=(n, 2)), rng.integers(0, 3, n), qid=qid, document_ids=[f"d{i}" for i in range(n)]
+    )
+
+
+query_ids = st.one_of(
+    st.lists(st.integers(-3, 3), max_size=30), st.lists(st.sampled_from("abc"), max_size=30)
+)
+
+
+@given(query_ids)
+def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
+    grouping = group_by_query(qid, n_rows=len(qid))
+    rows: dict[int | str, list[int]] = {}
+    for row, query in enumerate(qid):
+        rows.setdefault(query, []).append(row)
+    assert grouping.query_ids.tolist() == list(rows)
+    assert np.diff(grouping.offsets).tolist() == list(map(len, rows.values()))
+    order = range(len(qid)) if grouping.order is None else grouping.order.tolist()
+    assert list(order) == [row for group in rows.values() for row in group]
+
+
+@given(query_ids)
+def test_original_order_is_restored(qid: list[int] | list[str]) -> None:
+    rows = np.arange(len(qid), dtype=np.float32)
+    data = RankingDataset.from_arrays(rows[:, None], rows, qid=qid)
+    np.testing.assert_array_equal(data.restore_order(data.features[:, 0]), rows)
+    assert data.restore_order(data.qid).tolist() == qid
+
+
+def test_document_ids_move_with_their_rows() -> None:
+    data = RankingDataset.from_arrays(
+        [[0.0], [1.0], [2.0]], [0, 1, 2], qid=[1, 2, 1], document_ids=["a", "b", "c"]
+    )
+    assert data.document_ids is not None
+    assert data.document_ids.tolist() == ["a", "c", "b"]
+    assert data.qid.tolist() == [1, 1, 2]
+
+
+def test_nothing_can_be_changed() -> None:
+    data = small()
+    for array in (data.features, data.relevance, data.offsets, data.query_ids, data.qid, data.document_ids):
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[-1]
+    with pytest.raises(FrozenInstanceError):
+        data.relevance = np.zeros(3)  # type: ignore[misc]
+    X = np.zeros((1, 1), dtype=np.float32)
+    RankingDataset.from_arrays(X, [0])
+    X[0] = 1  # the caller's own array stays writable
+
+
+def test_select_takes_whole_queries() -> None:
+    data = small()
+    for queries in ([4, 1], [2, 3, 4], [], data.query_ids % 2 == 0):
+        chosen = data.select(queries)
+        numbers = np.flatnonzero(queries) if isinstance(queries, np.ndarray) else queries
+        assert chosen.query_ids.tolist() == [data.query_ids[number] for number in numbers]
+        rows = [row for q in numbers for row in range(data.offsets[q], data.offsets[q + 1])]
+        np.testing.assert_array_equal(chosen.features, data.features[rows])
+        np.testing.assert_array_equal(chosen.relevance, data.relevance[rows])
+        assert chosen.document_ids is not None
+        assert chosen.document_ids.tolist() == [f"d{row}" for row in rows]
+        assert chosen.restore_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
+    assert np.shares_memory(data.select([1, 2]).features, data.features)
+
+
+def test_split_never_cuts_a_query_and_repeats_by_seed() -> None:
+    data = small(50)
+    parts = data.split(0.6, 0.2, random_state=3)
+    assert [part.n_queries for part in parts] == [30, 10, 10]
+    assert sorted(query for part in parts for query in part.query_ids) == list(range(50))
+    assert sum(part.n_documents for part in parts) == data.n_documents
+    again = data.split(0.6, 0.2, random_state=3)
+    assert all(one.equals(other) for one, other in zip(parts, again, strict=True))
+    assert not data.split(0.5, random_state=4)[0].equals(data.split(0.5, random_state=5)[0])
+    for fractions in ((), (0.0,), (0.5, 0.5), (-1.0,)):
+        with pytest.raises(ValueError, match="positive and sum to less than 1"):
+            data.split(*fractions)
+
+
+def test_binarise_and_queries_with_a_relevant_document() -> None:
+    data = RankingDataset.from_arrays(np.zeros((5, 1)), [0, 1, 2, 1, 0], qid=[1, 1, 2, 3, 4])
+    assert data.binarise(2).relevance.tolist() == [0, 0, 1, 0, 0]
+    assert data.only_queries_with_relevant().query_ids.tolist() == [1, 2, 3]
+    assert data.only_queries_with_relevant(2).query_ids.tolist() == [2]
+
+
+def test_concatenate() -> None:
+    data = small()
+    first, second = data.select([0, 1, 2]), data.select([3, 4, 5])
+    assert concatenate([first, second]).equals(data)
+    with pytest.raises(DataError, match="3 query ids stand in more than one data set, such as 0"):
+        concatenate([first, first])
+    merged = concatenate([first, first], shared_queries="merge")
+    assert merged.n_queries == 3
+    assert merged.n_documents == 2 * first.n_documents
+    strings = RankingDataset.from_arrays([[1.0, 2.0]], [0], qid=["x"])
+    with pytest.raises(DataError, match="mix int and str"):
+        concatenate([first, strings])
+    other = RankingDataset.from_arrays([[1.0]], [0], qid=[99])
+    with pytest.raises(DataError, match="features differ"):
+        concatenate([first, other])
+
+
+@given(arrays(np.float32, (3, 2)))
+def test_equality_is_by_bits(X: np.ndarray) -> None:
+    one = RankingDataset.from_arrays(X, [0, 1, 2])
+    assert one.equals(RankingDataset.from_arrays(X.copy(), [0, 1, 2]))
+    assert not one.equals(RankingDataset.from_arrays(X, [0, 1, 3]))
+    assert not one.equals(RankingDataset.from_arrays(X, [0, 1, 2], feature_names=["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"X": [[1.0]], "y": [0], "qid": [1, 2]}, ValueError, "qid has 2 entries for 1 rows"),
+        ({"X": [1.0], "y": [0]}, ValueError, "features have 1 dimensions"),
+        ({"X": [[1.0]], "y": [0, 1]}, ValueError, r"labels have shape \(2,\) for 1 rows"),
+        ({"X": [[1.0]], "y": [np.nan]}, DataError, "label nan in row 0"),
+        ({"X": [[1.0]], "y": ["good"]}, DataError, "labels are not all numbers"),
+        ({"X": [["a"]], "y": [0]}, DataError, "features are not all numbers"),
+        ({"X": [[0.0, 1e39]], "y": [0]}, DataError, r"1e\+39 in row 0, column 1 does not fit float32"),
+        ({"X": [[1j]], "y": [0]}, TypeError, "complex"),
+        ({"X": [[1.0]], "y": [0], "qid": [None]}, DataError, r"query id of type NoneType \(row 0: None\)"),
+        ({"X": [[1.0]], "y": [0], "qid": np.array([1.5])}, DataError, "query id 1.5 in row 0"),
+        ({"X": [[1.0]], "y": [0], "qid": np.array([True])}, TypeError, "dtype bool"),
+        ({"X": [[1.0]], "y": [0], "qid": [[1]]}, ValueError, r"qid has shape \(1, 1\)"),
+        ({"X": [[1.0]], "y": [0], "qid": [2**70]}, DataError, "does not fit 64 bits"),
+        ({"X": [[1.0]], "y": [0], "document_ids": ["a", "b"]}, ValueError, "2 document ids for 1 rows"),
+        ({"X": [[1.0]], "y": [0], "feature_names": ["a", "b"]}, ValueError, "2 feature names for 1 features"),
+        ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' stands twice"),
+    ],
+)
+def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        RankingDataset.from_arrays(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("queries", "error", "message"),
+    [
+        ([6], IndexError, "query number 6 of 6"),
+        ([-1], IndexError, "query number -1 of 6"),
+        ([1, 1], ValueError, "chosen twice"),
+        ([True], ValueError, "mask of shape"),
+        ([0.5], TypeError, "by their numbers or by a mask"),
+    ],
+)
+def test_bad_selections_are_refused(queries: list[object], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        small().select(queries)  # type: ignore[arg-type]
+
+
+def test_offsets_and_ids_are_checked() -> None:
+    X, y = np.zeros((2, 1), dtype=np.float32), np.zeros(2)
+    with pytest.raises(ValueError, match="offsets go from 0 to 1"):
+        RankingDataset(X, y, np.array([0, 1]), np.array([1]))
+    with pytest.raises(ValueError, match="stands twice"):
+        RankingDataset(X, y, np.array([0, 1, 2]), np.array([1, 1]))
+    with pytest.raises(ValueError, match="1 query ids for 2 queries"):
+        RankingDataset(X, y, np.array([0, 1, 2]), np.array([1]))

@@ -1,0 +1,497 @@
+"""Each oddity made on purpose is found with its count and an example, and clean data has none."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from directranker.data import inspection as module
+from directranker.data.dataset import RankingDataset
+from directranker.data.inspection import Finding, Inspection, ListLengths, inspect_dataset, inspect_fold
+from directranker.data.letor import read_letor
+
+NAN, INF = np.nan, np.inf
+DATA = Path(os.environ.get("DIRECTRANKER_DATA", Path(__file__).parents[3] / "shared" / "data"))
+ODD_VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, NAN, INF, -INF])
+few_examples = settings(max_examples=60, deadline=None)
+
+
+def clean(n_queries: int = 12, length: int = 10, n_features: int = 4, seed: int = 0) -> RankingDataset:
+    rng = np.random.default_rng(seed)
+    n_rows = n_queries * length
+    labels = np.tile(np.arange(length) % 3, n_queries)
+    qid = np.repeat(np.arange(100, 100 + n_queries), length)
+    return RankingDataset.from_arrays(rng.normal(size=(n_rows, n_features)), labels, qid=qid)
+
+
+def with_column(data: RankingDataset, column: int, values: Any) -> RankingDataset:
+    features = data.features.copy()
+    features[:, column] = values
+    return RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
+
+
+def findings(data: RankingDataset, **options: Any) -> dict[str, Finding]:
+    found = inspect_dataset(data, **options).findings
+    by_kind = {finding.kind: finding for finding in found}
+    assert len(by_kind) == len(found)
+    return by_kind
+
+
+def only(data: RankingDataset, kind: str, **options: Any) -> Finding:
+    found = findings(data, **options)
+    assert list(found) == [kind]
+    return found[kind]
+
+
+def test_clean_data_has_no_findings() -> None:
+    inspection = inspect_dataset(clean())
+    assert inspection == Inspection(
+        n_documents=120,
+        n_queries=12,
+        n_features=4,
+        label_counts={"0": 48, "1": 36, "2": 36},
+        list_lengths=ListLengths(10, 10.0, 10.0, 10),
+        findings=(),
+    )
+
+
+def from_lists(*labels: list[float], n_features: int = 1) -> RankingDataset:
+    """Queries q0, q1, … with these labels and different features everywhere."""
+    n_rows = sum(map(len, labels))
+    features = np.arange(n_rows * n_features).reshape(n_rows, n_features)
+    qid = [f"q{number}" for number, query in enumerate(labels) for _ in query]
+    return RankingDataset.from_arrays(features, np.concatenate(labels), qid=qid)
+
+
+def test_queries_without_relevant() -> None:
+    data = from_lists([0, 1], [0, 0.5], [0, 0.9], [2, 0])
+    finding = only(data, "queries-without-relevant")
+    assert (finding.count, finding.examples, finding.severity) == (2, ("q1", "q2"), "note")
+    expected = "2 of 4 queries (50 %) have no relevant document (label 1 or more), e.g. query q1"
+    assert finding.message == expected
+    assert only(data, "queries-without-relevant", threshold=2.0).count == 3
+    assert findings(data, threshold=0.5) == {}
+
+
+def test_queries_of_one_class() -> None:
+    finding = only(from_lists([0, 1], [1, 1, 1], [2, 1]), "one-class-queries")
+    assert (finding.count, finding.examples) == (1, ("q1",))
+    assert finding.message == "1 of 3 queries (33 %) has the same label for all documents, e.g. query q1"
+
+
+def test_labels_that_change_between_queries_are_no_second_class() -> None:
+    assert only(from_lists([1, 1], [2, 2], [1, 1]), "one-class-queries").count == 3
+
+
+def test_queries_of_one_document_are_not_of_one_class() -> None:
+    finding = only(from_lists([0, 1], [1], [0, 1], [2]), "single-document-queries")
+    assert (finding.count, finding.examples) == (2, ("q1", "q3"))
+    assert finding.message == "2 of 4 queries (50 %) have only one document, e.g. query q1"
+
+
+def test_empty_queries() -> None:
+    ids = np.array(["a", "b", "c", "d"], dtype=object)
+    offsets = np.array([0, 0, 2, 2, 4])
+    features = np.arange(4, dtype=np.float32)[:, None]
+    data = RankingDataset(features, np.array([0.0, 1, 1, 0]), offsets, ids)
+    found = findings(data)
+    assert list(found) == ["queries-without-relevant", "empty-queries"]
+    assert found["empty-queries"].message == "2 of 4 queries (50 %) have no documents, e.g. query a"
+    assert inspect_dataset(data).list_lengths == ListLengths(0, 1.0, 1.0, 2)
+
+
+@pytest.mark.parametrize("value", [7.0, INF])
+def test_constant_features(value: float) -> None:
+    data = with_column(with_column(clean(), 1, value), 3, np.where(np.arange(120) % 2, 0.0, -0.0))
+    finding = findings(data)["constant-features"]
+    assert (finding.count, finding.examples) == (2, ("'feature_2'", "'feature_4'"))
+    expected = "2 of 4 features (50 %) have the same value in every document, e.g. 'feature_2'"
+    assert finding.message == expected
+
+
+def test_a_value_that_is_sometimes_missing_is_not_constant() -> None:
+    only(with_column(clean(), 1, np.where(np.arange(120) % 7, 7.0, NAN)), "nan-values")
+
+
+def test_duplicate_features() -> None:
+    data = clean(n_features=6)
+    column = data.features[:, 1].copy()
+    column[[3, 4, 5]] = 0.0, -0.0, 1.0
+    data = with_column(with_column(data, 1, column), 4, np.where(column == 0, -column, column))
+    data = with_column(data, 5, column)
+    finding = only(data, "duplicate-features")
+    equal = ("'feature_5' equals 'feature_2'", "'feature_6' equals 'feature_2'")
+    assert (finding.count, finding.examples) == (2, equal)
+    assert finding.message == f"2 of 6 features (33 %) repeat another one value by value, e.g. {equal[0]}"
+
+
+def test_missing_features_are_neither_constant_nor_duplicate() -> None:
+    found = findings(with_column(with_column(clean(), 0, NAN), 2, NAN))
+    assert list(found) == ["missing-features", "nan-values"]
+    finding = found["missing-features"]
+    assert (finding.count, finding.severity) == (2, "warning")
+    assert finding.message == "2 of 4 features (50 %) have no value at all (only NaN), e.g. 'feature_1'"
+    assert found["nan-values"].count == 240
+
+
+def test_nan_values() -> None:
+    column = clean().features[:, 2].copy()
+    column[[17, 30]] = NAN
+    finding = only(with_column(clean(), 2, column), "nan-values")
+    assert (finding.count, finding.severity) == (2, "note")
+    place = "'feature_3' of row 17 in query 101"
+    assert finding.message == f"2 of 480 values (<1 %) are NaN, in 1 feature, e.g. {place}"
+
+
+def test_infinite_values() -> None:
+    features = clean().features.copy()
+    features[119, 0], features[0, 3] = INF, -INF
+    data = RankingDataset.from_arrays(features, clean().relevance, qid=clean().qid)
+    finding = only(data, "infinite-values")
+    assert (finding.count, finding.severity) == (2, "warning")
+    place = "'feature_1' of row 119 in query 111"
+    assert finding.message == f"2 of 480 values (<1 %) are infinite, in 2 features, e.g. {place}"
+
+
+def test_contradicting_documents() -> None:
+    first, second = [1.0, 1, 2, 1, 2, 2, 1, 5, 5], [0.0, 0, 3, -0.0, 3, 3, 0, NAN, NAN]
+    data = RankingDataset.from_arrays(
+        np.column_stack([first, second]), [0, 0, 1, 1, 1, 0, 2, 0, 1], qid=list("baaaabbcc")
+    )
+    finding = findings(data)["contradicting-documents"]
+    assert (finding.count, finding.severity) == (6, "warning")
+    assert finding.examples == (
+        "row 0 (label 0) and row 6 (label 2) of query b",
+        "row 1 (label 0) and row 3 (label 1) of query a",
+        "row 7 (label 0) and row 8 (label 1) of query c",
+    )
+    assert finding.message == (
+        "6 of 9 documents (67 %) have the features of another document of their query but not its label,"
+        " e.g. row 0 (label 0) and row 6 (label 2) of query b"
+    )
+
+
+def test_documents_are_named_by_their_id() -> None:
+    data = RankingDataset.from_arrays([[1.0], [1.0]], [0, 1], document_ids=["GX1", ""])
+    place = "document GX1 (label 0) and row 1 (label 1) of query 0"
+    assert findings(data)["contradicting-documents"].examples == (place,)
+
+
+def test_leaking_features_the_worst_first() -> None:
+    data = clean()
+    noisy = data.relevance.copy()
+    noisy[0] = 1.5  # above the three documents of label 1 in its query: 3 of 12 · 33 pairs wrong
+    data = with_column(with_column(data, 1, noisy), 3, 5 - 3 * data.relevance)
+    finding = only(data, "leaking-features")
+    assert (finding.count, finding.severity) == (2, "warning")
+    assert finding.examples == (
+        "'feature_4' (100.0 % of 396 pairs, reversed)",
+        "'feature_2' (99.2 % of 396 pairs)",
+    )
+
+
+def test_a_leak_may_have_missing_values() -> None:
+    labels = clean().relevance
+    values = np.where(np.arange(120) % 5 == 0, NAN, labels)
+    assert findings(with_column(clean(), 0, values))["leaking-features"].count == 1
+
+
+@pytest.mark.parametrize(("only_relevant", "suffix"), [(True, ")"), (False, ", reversed)")])
+def test_being_missing_may_leak(only_relevant: bool, suffix: str) -> None:
+    data = clean().binarise(1)
+    has_value = (data.relevance == 1) == only_relevant
+    data = with_column(data, 0, np.where(has_value, data.features[:, 0], NAN))
+    n_pairs = 12 * 4 * 6
+    assert findings(data)["leaking-features"].examples == (
+        f"'feature_1' (100.0 % of {n_pairs} pairs{suffix}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "labels", "leaks"),
+    [
+        (33, [0, 1, 2], False),  # 99 pairs
+        (34, [0, 1, 2], True),
+        (1, [1] + [0] * 101, False),  # 101 pairs, but every hundredth feature puts one document first
+        (1, [0] * 10 + [1] * 10, False),  # one in 184,756
+        (1, [0] * 12 + [1] * 12, False),  # one in 2,704,156, but any of four features may be it
+        (1, [0] * 14 + [1] * 14, True),  # one in 40,116,600
+    ],
+)
+def test_luck_is_no_leak(n_queries: int, labels: list[int], leaks: bool) -> None:
+    data = clean(n_queries, len(labels))
+    relevance = np.tile(labels, n_queries)
+    features = np.column_stack([relevance, data.features[:, 1:]])
+    found = findings(RankingDataset.from_arrays(features, relevance, qid=data.qid))
+    assert ("leaking-features" in found) == leaks
+
+
+def test_a_feature_of_the_query_cannot_leak() -> None:
+    data = clean()
+    assert findings(with_column(data, 0, data.qid)) == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([], {}),
+        ([0, 0.5, -1, 0], {"-1": 1, "0": 2, "0.5": 1}),
+        (range(20), {str(label): 1 for label in range(20)}),
+        ([*range(21), 20], {**{f"{2 * n} to {2 * n + 1}": 2 for n in range(9)}, "18 to 20": 4}),
+        (
+            [-1e308 + k * 1e305 for k in range(20)] + [1e308],
+            {"-1e+308 to -9.81e+307": 20, "1e+308 to 1e+308": 1},
+        ),
+    ],
+)
+def test_label_counts(labels: Any, expected: dict[str, int]) -> None:
+    labels = list(labels)
+    data = RankingDataset.from_arrays(np.zeros((len(labels), 1)), labels)
+    counts = inspect_dataset(data).label_counts
+    assert counts == expected
+    assert sum(counts.values()) == len(labels)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 0), (1, 3), (5, 0)])
+@pytest.mark.parametrize("value", [0.0, NAN, INF])
+def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
+    data = RankingDataset.from_arrays(np.full(shape, value), np.arange(shape[0]))
+    inspection = inspect_dataset(data)
+    assert (inspection.n_documents, inspection.n_features) == shape
+    assert "constant-features" not in findings(data)
+    assert (inspection.list_lengths is None) == (shape[0] == 0)
+    json.dumps(inspection.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
+)
+def test_shares_are_never_rounded_to_none_or_all(share: float, text: str) -> None:
+    assert module._percent(share) == text
+
+
+def odd_data() -> RankingDataset:
+    rng = np.random.default_rng(3)
+    features = rng.choice([0, -0.0, 1, NAN, INF], size=(90, 7)).astype(np.float32)
+    features[:, 3], features[:, 4], features[:, 5] = features[:, 2], 1, NAN
+    features[1::2] = features[::2]
+    features[:, 6] = labels = rng.choice(3, 90)
+    return RankingDataset.from_arrays(features, labels, qid=np.repeat(range(6), 15))
+
+
+@pytest.mark.parametrize("layout", ["fortran", "strided", "mapped"])
+def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
+    data = odd_data()
+    features: Any = np.asfortranarray(data.features)
+    if layout == "strided":
+        features = np.repeat(data.features, 2, axis=1)[:, ::2]
+    if layout == "mapped":
+        np.save(tmp_path / "features.npy", data.features)
+        features = np.load(tmp_path / "features.npy", mmap_mode="r")
+    same = RankingDataset(features, data.relevance, data.offsets, data.query_ids)
+    assert inspect_dataset(same) == inspect_dataset(data)
+    assert len(inspect_dataset(data).findings) == 6
+
+
+def test_equal_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, scan = odd_data(), module._scan
+    expected = inspect_dataset(data)
+
+    def blind_scan(features: NDArray[np.float32]) -> module._Scan:
+        true = scan(features)
+        return true._replace(column_hashes=true.column_hashes * 0, row_hashes=true.row_hashes * 0)
+
+    monkeypatch.setattr(module, "_scan", blind_scan)
+    assert inspect_dataset(data) == expected
+
+
+def key(values: NDArray[Any]) -> tuple[Any, ...]:
+    return tuple("nan" if value != value else value + 0.0 for value in values.tolist())  # noqa: PLR0124
+
+
+@few_examples
+@given(arrays(np.float32, st.tuples(st.integers(2, 4), st.integers(1, 12)), elements=ODD_VALUES))
+def test_duplicates_as_defined(features: NDArray[np.float32]) -> None:
+    columns = [key(column) for column in features.T]
+    expected = tuple(
+        f"'feature_{number + 1}' equals 'feature_{columns.index(column) + 1}'"
+        for number, column in enumerate(columns)
+        if len(set(column)) > 1 and columns.index(column) < number
+    )
+    found = findings(RankingDataset.from_arrays(features, np.zeros(len(features))))
+    finding = found.get("duplicate-features")
+    assert (finding.count if finding else 0) == len(expected)
+    assert (finding.examples if finding else ()) == expected[:10]
+
+
+@few_examples
+@given(arrays(np.float32, st.tuples(st.integers(1, 30), st.integers(1, 2)), elements=ODD_VALUES), st.data())
+def test_contradictions_as_defined(features: NDArray[np.float32], draw: st.DataObject) -> None:
+    n_rows = len(features)
+    labels = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
+    qid = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
+    rows = [(qid[row], key(features[row])) for row in range(n_rows)]
+    involved = {
+        row
+        for pair in combinations(range(n_rows), 2)
+        for row in pair
+        if rows[pair[0]] == rows[pair[1]] and labels[pair[0]] != labels[pair[1]]
+    }
+    finding = findings(RankingDataset.from_arrays(features, labels, qid=qid)).get("contradicting-documents")
+    assert (finding.count if finding else 0) == len(involved)
+
+
+def literal_agreement(data: RankingDataset, column: int, lowest: bool) -> tuple[float, float]:
+    like = unlike = 0.0
+    values = data.features[:, column]
+    for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        for one, other in combinations(range(start, stop), 2):
+            x, y = float(values[one]), float(values[other])
+            if data.relevance[one] == data.relevance[other]:
+                continue
+            if not lowest and (np.isnan(x) or np.isnan(y)):
+                continue
+            x, y = (-INF if np.isnan(value) else value for value in (x, y))
+            if x == y:
+                like, unlike = like + 0.5, unlike + 0.5
+            elif (x < y) == (data.relevance[one] < data.relevance[other]):
+                like += 1
+            else:
+                unlike += 1
+    return like, unlike
+
+
+@few_examples
+@given(
+    arrays(np.float32, 30, elements=ODD_VALUES | st.floats(-2, 2, width=32)),
+    arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0, 2.0, 4.5])),
+    arrays(np.int64, 30, elements=st.integers(0, 3)),
+    st.booleans(),
+)
+def test_agreement_as_defined(
+    values: NDArray[np.float32], labels: NDArray[np.float64], qid: NDArray[np.int64], lowest: bool
+) -> None:
+    data = RankingDataset.from_arrays(values[:, None], labels, qid=qid)
+    codes = np.unique(data.relevance, return_inverse=True)[1]
+    like, unlike, _ = module._column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
+    assert (like, unlike) == literal_agreement(data, 0, lowest)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0, 0.06))
+def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float) -> None:
+    rng = np.random.default_rng(seed)
+    data = clean(n_queries=8, n_features=4, seed=seed)
+    for column in range(3):
+        wrong = rng.random(data.n_documents) < noise
+        data = with_column(
+            data, column, np.where(wrong, data.features[:, 3], data.relevance) * (-1) ** column
+        )
+    pairs = [literal_agreement(data, column, False) for column in range(4)]
+    leaks = {f"'feature_{column + 1}'" for column, pair in enumerate(pairs) if min(pair) * 100 <= sum(pair)}
+    finding = findings(data).get("leaking-features")
+    assert {text.split()[0] for text in (finding.examples if finding else ())} == leaks
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1], [0, 1, 2, 2], [3, 3]])
+def test_surprise_is_the_improbability_of_the_right_order(labels: list[int]) -> None:
+    codes = np.unique(labels, return_inverse=True)[1]
+    offsets = np.array([0, len(labels)])
+    surprise = module._column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
+    orders = {(0, 0, 1, 1, 1): 5 * 4 / 2, (0, 1, 2, 2): 4 * 3, (3, 3): 1}[tuple(labels)]
+    assert np.exp(surprise) == pytest.approx(orders)
+
+
+def test_queries_shared_by_parts() -> None:
+    train, vali, test = clean(), clean(seed=1), clean(seed=2)
+    parts = {
+        "train": train,
+        "vali": RankingDataset.from_arrays(vali.features, vali.relevance, qid=vali.qid + 10),
+        "test": RankingDataset.from_arrays(test.features, test.relevance, qid=test.qid + 100),
+    }
+    fold = inspect_fold(parts)
+    assert fold.parts == {name: inspect_dataset(part) for name, part in parts.items()}
+    (finding,) = fold.findings
+    assert (finding.kind, finding.count, finding.examples) == ("shared-queries", 2, ("110", "111"))
+    assert finding.message == "2 of 12 queries (17 %) of train stand in vali too, e.g. query 110"
+    assert finding.severity == "warning"
+
+
+def moved(data: RankingDataset, **changes: Any) -> RankingDataset:
+    """The same data under other query ids."""
+    options: dict[str, Any] = {"X": data.features, "y": data.relevance, "qid": data.qid + 1000} | changes
+    return RankingDataset.from_arrays(**options)
+
+
+def test_parts_with_different_features() -> None:
+    data = clean()
+    (finding,) = inspect_fold({"train": data, "test": moved(data, X=data.features[:, :3])}).findings
+    assert (finding.kind, finding.count, finding.severity) == ("differing-features", 1, "warning")
+    absent = "column 3 is 'feature_4' in train and absent in test"
+    assert finding.message == f"1 of 4 columns (25 %) differs between train and test, e.g. {absent}"
+    (finding,) = inspect_fold({"a": data, "b": moved(data, feature_names=["x", *"abc"])}).findings
+    assert (finding.count, finding.examples[0]) == (4, "column 0 is 'feature_1' in a and 'x' in b")
+
+
+def test_labels_that_training_has_not() -> None:
+    data = clean()
+    parts = {"test": moved(data, y=data.relevance * 2), "train": data}
+    (finding,) = inspect_fold(parts).findings
+    assert (finding.kind, finding.count, finding.examples) == ("unseen-labels", 1, ("4",))
+    assert finding.message == "1 of 3 labels (33 %) of test does not occur in train, e.g. label 4"
+    measured = {"train": moved(data, y=np.arange(120.0)), "test": data}
+    assert inspect_fold(measured).findings == ()
+
+
+def test_a_fold_needs_parts() -> None:
+    with pytest.raises(ValueError, match="no parts to inspect; give a mapping"):
+        inspect_fold({})
+
+
+def test_json_and_back() -> None:
+    one = inspect_dataset(odd_data()).to_dict()
+    fold = inspect_fold({"train": odd_data(), "test": odd_data()}).to_dict()
+    for plain in (one, fold):
+        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert fold["parts"]["test"] == one
+    assert list(one) == ["n_documents", "n_queries", "n_features", "label_counts", "list_lengths", "findings"]
+    names = ["kind", "severity", "count", "message", "advice", "examples"]
+    assert [list(finding) for finding in one["findings"]] == [names] * 6
+    assert one["list_lengths"] == {"minimum": 15, "median": 15.0, "mean": 15.0, "maximum": 15}
+
+
+def test_the_findings_of_mq2008() -> None:
+    """The counts were taken from the text by a literal count over pairs of lines."""
+    folder = DATA / "MQ2008" / "Fold1"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there; set DIRECTRANKER_DATA to the folder that holds MQ2008")
+    fold = inspect_fold({name: read_letor(folder / f"{name}.txt") for name in ("train", "vali", "test")})
+    assert fold.findings == ()
+    train = fold.parts["train"]
+    assert (train.n_documents, train.n_queries, train.n_features) == (9630, 471, 46)
+    assert train.label_counts == {"0": 7820, "1": 1223, "2": 587}
+    assert train.list_lengths == ListLengths(5, 8.0, 9630 / 471, 121)
+    counts = {
+        name: {finding.kind: (finding.count, finding.examples[0]) for finding in part.findings}
+        for name, part in fold.parts.items()
+    }
+    contradictions = {
+        name: found.pop("contradicting-documents", (0, ""))[0] for name, found in counts.items()
+    }
+    assert contradictions == {"train": 2, "vali": 2, "test": 0}
+    for name, n_one_class, query in (("train", 132, "10002"), ("vali", 37, "15997"), ("test", 51, "18378")):
+        assert counts[name] == {
+            "queries-without-relevant": (n_one_class, query),
+            "one-class-queries": (n_one_class, query),
+            "constant-features": (6, "'feature_6'"),
+        }

@@ -1,0 +1,342 @@
+"""Reading LETOR text: by value, against a literal reader, and whatever the bytes are."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal_letor import Lines, MalformedError, read
+
+from directranker.data import letor_builder
+from directranker.data.dataset import RankingDataset
+from directranker.data.letor import parse_letor, read_letor
+from directranker.errors import LetorError
+
+
+def parsed(text: bytes, **options: bool) -> RankingDataset | int | None:
+    """The data set, or the line of the error."""
+    try:
+        return parse_letor(text, **options)  # type: ignore[arg-type]
+    except LetorError as error:
+        return error.line
+
+
+def literal(text: bytes, *, allow_non_finite: bool) -> Lines | int:
+    """What the literal reader finds, or the line of the error."""
+    try:
+        return read(text, allow_non_finite=allow_non_finite)
+    except MalformedError as error:
+        return int(error.args[0])
+
+
+def check_against_literal(text: bytes, *, allow_non_finite: bool = False) -> None:
+    """Both readers accept the same texts, with the same numbers, or name the same line."""
+    result = parsed(text, allow_non_finite=allow_non_finite)
+    lines = literal(text, allow_non_finite=allow_non_finite)
+    if isinstance(lines, int):
+        assert result == lines
+        return
+    width = max((max(row, default=0) for row in lines.features), default=0)
+    texts = [*lines.comments, *(query or b"" for query in lines.queries)]
+    if width == 0 or not all(map(is_utf8, texts)):
+        assert result is None  # an error of the file, not of a line
+        return
+    assert isinstance(result, RankingDataset)
+    expected = np.zeros((len(lines.labels), width), dtype=np.float32)
+    for row, features in enumerate(lines.features):
+        for index, value in features.items():
+            expected[row, index - 1] = value
+    np.testing.assert_array_equal(result.restore_order(result.features), expected)
+    np.testing.assert_array_equal(np.signbit(result.restore_order(result.features)), np.signbit(expected))
+    np.testing.assert_array_equal(result.restore_order(result.relevance), lines.labels)
+    ids = [str(query).encode() for query in result.restore_order(result.qid)]
+    assert ids == [b"0" if query is None else query for query in lines.queries]
+    if any(lines.comments):
+        assert result.comment_texts is not None
+        comments = result.restore_order(np.array(result.comment_texts.to_pylist(), dtype=object))
+        assert [comment.encode() for comment in comments] == lines.comments
+
+
+def is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_dense_line_of_letor_4() -> None:
+    data = parse_letor(
+        b"2 qid:10032 1:0.056537 2:0.000000 3:1.5 #docid = GX029-35-5894638 inc = 1 prob = 0.5\n"
+    )
+    assert data.features.tolist() == [[np.float32(0.056537), 0.0, 1.5]]
+    assert data.relevance.tolist() == [2.0]
+    assert data.query_ids.tolist() == [10032]
+    assert data.document_ids is not None
+    assert data.document_ids.tolist() == ["GX029-35-5894638"]
+    assert data.comment_texts is not None
+    assert data.comment_texts.to_pylist() == ["docid = GX029-35-5894638 inc = 1 prob = 0.5"]
+
+
+@pytest.mark.parametrize(
+    ("token", "value"),
+    [
+        ("1e-5", 1e-5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("+3", 3.0),
+        ("-0", -0.0),
+        ("-0.25E+2", -25.0),
+        ("0.1000000000000000000000000001", 0.1),
+        ("123456789012345678901234567890", 1.2345679e29),
+        ("16777217", 16777216.0),  # half way between two float32: to even
+        ("16777217.0000000000000000001", 16777216.0),  # its float64 is half way again, as in Python
+        ("1e-46", 0.0),
+        ("7.1e-46", 1e-45),
+        ("1e-400", 0.0),
+        ("0e99999999999999", 0.0),
+        ("3.4028235e38", 3.4028235e38),
+    ],
+)
+def test_notations_of_a_value(token: str, value: float) -> None:
+    read_value = parse_letor(f"0 qid:1 1:{token}\n".encode()).features[0, 0]
+    assert read_value == np.float32(value)
+    assert np.signbit(read_value) == np.signbit(value)
+
+
+@pytest.mark.parametrize(
+    "label", ["3", "-1", "2.5", "1e6", "123456789012", "0.1", "9007199254740993", "1e300"]
+)
+def test_labels_are_any_finite_number(label: str) -> None:
+    assert parse_letor(f"{label} qid:1 1:1\n".encode()).relevance.tolist() == [float(label)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x qid:1 1:1", "t:1: the label 'x' is not a finite number"),
+        ("nan qid:1 1:1", "t:1: the label 'nan' is not a finite number"),
+        ("1e999 qid:1 1:1", "t:1: the label '1e999' is not a finite number"),
+        ("0 qid:1 1:1\n0 qid: 1:1", "t:2: qid: without an id"),
+        ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must grow"),
+        ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must grow"),
+        ("0 qid:1 0:1", "t:1: feature index 0; indices start at 1 unless zero_based is set"),
+        ("0 qid:1 1:1 100001:2", "t:1: feature index 100001 is higher than the number of features allowed"),
+        ("0 qid:1 99999999999999999999:2", "t:1: feature index 99999999999999999999 is higher than"),
+        ("0 qid:1 1:abc", "t:1: the value of '1:abc' is not a number"),
+        ("0 qid:1 1:", "t:1: the value of '1:' is not a number"),
+        ("0 qid:1 1:1e", "t:1: the value of '1:1e' is not a number"),
+        ("0 qid:1 1:.", "t:1: the value of '1:.' is not a number"),
+        ("0 qid:1 1:.nan", "t:1: the value of '1:.nan' is not a number"),
+        ("0 qid:1 1:1_0", "t:1: the value of '1:1_0' is not a number"),
+        ("0 qid:1 1:0x10", "t:1: the value of '1:0x10' is not a number"),
+        ("0 qid:1 1:nan", "t:1: the value of '1:nan' is not a finite float32"),
+        ("0 qid:1 1:-inf", "t:1: the value of '1:-inf' is not a finite float32"),
+        ("0 qid:1 1:1e39", "t:1: the value of '1:1e39' is not a finite float32"),
+        ("0 qid:1 1:1e999", "t:1: the value of '1:1e999' is not a finite float32"),
+        ("0 qid:1 1:1 abc", "t:1: 'abc' where index:value was expected"),
+        ("0 qid:1 1:1 2", "t:1: '2' where index:value was expected"),
+        ("0 qid:1 -1:1", "t:1: '-1:1' where index:value was expected"),
+        ("0 qid:1 1:1 qid:1", "t:1: 'qid:1' among the features"),
+        ("0 1:1\n0 qid:1 1:1", "t:2: a qid, unlike the lines before"),
+        ("0 qid:1 1:1\n0 1:1", "t:2: no qid, unlike the lines before"),
+        ("0 qid:1 1:1\r0 qid:1 1:1", "t:1: the value of '1:1' is not a number"),
+        ("0 qid:1 1:1\x00", "t:1: the value of '1:1\x00' is not a number"),
+        ("0 qid:1 1:" + "a" * 100, "t:1: the value of '1:" + "a" * 38 + "…' is not a number"),
+        ("", "t: holds no documents"),
+        ("# nothing\n\n  \n", "t: holds no documents"),
+        ("0 qid:1\n", "t: no line has a feature"),
+    ],
+)
+def test_errors_say_where_and_what(text: str, message: str) -> None:
+    with pytest.raises(LetorError) as error:
+        parse_letor(text.encode(), name="t")
+    assert str(error.value).startswith(message)
+
+
+def test_blank_lines_comments_line_ends_and_no_last_newline() -> None:
+    text = b"\xef\xbb\xbf# head\r\n\r\n1 qid:1 1:1 # a \r\n   \n\t0\tqid:1\t1:2#b\n0 qid:1 1:3"
+    data = parse_letor(text)
+    assert data.features.ravel().tolist() == [1.0, 2.0, 3.0]
+    assert data.comment_texts is not None
+    assert data.comment_texts.to_pylist() == [" a ", "b", ""]
+
+
+def test_missing_features_are_zero_or_nan() -> None:
+    text = b"1 qid:1 2:5\n0 qid:1 1:1 4:2\n"
+    assert parse_letor(text).features.tolist() == [[0, 5, 0, 0], [1, 0, 0, 2]]
+    np.testing.assert_array_equal(
+        parse_letor(text, missing="nan").features, [[np.nan, 5, np.nan, np.nan], [1, np.nan, np.nan, 2]]
+    )
+
+
+def test_zero_based_and_given_number_of_features() -> None:
+    data = parse_letor(b"1 qid:1 0:5 2:1\n", zero_based=True, n_features=4)
+    assert data.features.tolist() == [[5, 0, 1, 0]]
+    assert data.feature_names[0] == "feature_0"
+    with pytest.raises(LetorError, match="index 4 is higher"):
+        parse_letor(b"1 qid:1 4:5\n", n_features=3)
+
+
+def test_queries_without_ids_are_one_list_and_ids_may_be_words() -> None:
+    assert parse_letor(b"1 1:5\n0 1:3\n").query_ids.tolist() == [0]
+    assert parse_letor(b"1 qid:a-7 1:5\n0 qid:7 1:3\n").query_ids.tolist() == ["a-7", "7"]
+    assert parse_letor(b"1 qid:007 1:5\n").query_ids.tolist() == ["007"]
+    assert parse_letor("1 qid:größe 1:5\n".encode()).query_ids.tolist() == ["größe"]
+
+
+def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
+    data = parse_letor(b"0 qid:2 1:1 #a\n1 qid:1 1:2\n2 qid:2 1:3 #c\n3 qid:1 1:4 #d\n")
+    assert data.query_ids.tolist() == [2, 1]
+    assert data.features.ravel().tolist() == [1, 3, 2, 4]
+    assert data.relevance.tolist() == [0, 2, 1, 3]
+    assert data.comment_texts is not None
+    assert data.comment_texts.to_pylist() == ["a", "c", "", "d"]
+    assert data.restore_order(data.features).ravel().tolist() == [1, 2, 3, 4]
+
+
+def test_many_small_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    lines = []
+    for row in range(300):
+        indices = np.flatnonzero(rng.random(1 + row // 10) < 0.7) + 1
+        values = " ".join(f"{index}:{rng.normal():.{rng.integers(1, 20)}g}" for index in indices)
+        comment = f"#docid = d{row}" if row % 3 == 0 else ""
+        lines.append(f"{row % 5} qid:{row // 7} {values} {comment}")
+        lines.extend([""] * (row % 2))
+    text = "\n".join(lines).encode()
+    whole = parse_letor(text)
+    monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
+    monkeypatch.setattr(letor_builder, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(letor_builder, "PARALLEL_BYTES", 1)
+    monkeypatch.setattr(letor_builder, "n_threads", lambda: 3)
+    assert parse_letor(text).equals(whole)
+    check_against_literal(text)
+    broken = text.replace(b"qid:30 ", b"qid:30 x ", 1)
+    with pytest.raises(LetorError) as error:
+        parse_letor(broken)
+    assert error.value.line == broken[: broken.index(b"x ")].count(b"\n") + 1
+
+
+finite_numbers = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**25), 10**25).map(str),
+    st.from_regex(r"[+-]?([0-9]{1,22}(\.[0-9]{0,22})?|\.[0-9]{1,22})([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.sampled_from(["nan", "-inf", "Infinity", "1e39", "x", "", ".", "1e", "--1", "0x1"]),
+)
+indices = st.one_of(st.integers(0, 6).map(str), st.sampled_from(["07", "x", "99999999999", "", "-1"]))
+blanks = st.sampled_from([" ", "  ", "\t", " \t"])
+features = st.tuples(blanks, indices, st.just(":"), finite_numbers).map("".join)
+queries = st.one_of(st.sampled_from([" qid:1", " qid:2", "\tqid:b", " QID:1", " qid:", "", " qid:é"]))
+structured_lines = st.tuples(
+    st.sampled_from(["", " ", "\t"]),
+    finite_numbers,
+    queries,
+    st.lists(features, max_size=4).map("".join),
+    blanks | st.just(""),
+    st.sampled_from(["", "#", "# a b", "#docid = X#y", "\r"]),
+).map("".join)
+structured_texts = st.lists(structured_lines | st.sampled_from(["", " ", "#c", "\r"]), max_size=5).flatmap(
+    lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines).encode())
+)
+
+
+@settings(max_examples=500)
+@given(structured_texts, st.booleans())
+def test_structured_lines_read_as_the_literal_reader_does(text: bytes, allow_non_finite: bool) -> None:
+    check_against_literal(text, allow_non_finite=allow_non_finite)
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=60) | st.text("0123456789.:+-eE#qidnaf \t\r\n", max_size=60).map(str.encode))
+def test_any_bytes_are_read_or_refused_with_a_line(text: bytes) -> None:
+    check_against_literal(text)
+
+
+@settings(max_examples=500)
+@given(finite_numbers)
+def test_single_numbers_round_like_python(token: str) -> None:
+    check_against_literal(f"1 qid:1 1:{token}\n".encode())
+
+
+def test_gzip_is_read_and_a_cut_off_one_refused(tmp_path: Path) -> None:
+    text = b"".join(b"1 qid:%d 1:%d 2:0.25\n" % (row // 10, row) for row in range(50_000))
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(gzip.compress(text))
+    assert read_letor(path).equals(parse_letor(text))
+    path.write_bytes(gzip.compress(text)[:-2000])
+    with pytest.raises(LetorError, match=r"data\.txt\.gz: damaged or cut off gzip file"):
+        read_letor(path)
+
+
+def test_several_files_are_one_data_set_and_progress_reaches_the_end(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_bytes(b"1 qid:1 1:1\n0 qid:2 1:2\n")
+    two.write_bytes(b"1 qid:2 1:3 2:4\n\nx\n")
+    with pytest.raises(LetorError, match=r"two\.txt:3: the label 'x'"):
+        read_letor([one, two])
+    two.write_bytes(b"1 qid:2 1:3 2:4\n")
+    reports: list[tuple[int, int]] = []
+    data = read_letor([one, str(two)], progress=lambda done, total: reports.append((done, total)))
+    assert data.features.tolist() == [[1, 0], [2, 0], [3, 4]]
+    assert data.offsets.tolist() == [0, 1, 3]
+    assert reports[-1] == (40, 40)
+
+
+def test_missing_file_folder_and_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        read_letor(tmp_path / "none.txt")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        read_letor(tmp_path)
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(LetorError, match=r"empty\.txt: holds no documents"):
+        read_letor(tmp_path / "empty.txt")
+
+
+def test_comments_that_are_not_utf8() -> None:
+    with pytest.raises(LetorError, match="not UTF-8"):
+        parse_letor(b"1 qid:1 1:1 #\xff\n")
+    assert parse_letor(b"1 qid:1 1:1 #\xff\n", comments=False).comment_texts is None
+
+
+def test_mq2008(real_data: Path) -> None:
+    path = real_data / "MQ2008" / "Fold1" / "train.txt"
+    data = read_letor(path)
+    assert (data.n_documents, data.n_queries, data.n_features) == (9630, 471, 46)
+    lines = read(path.read_bytes())
+    assert data.relevance.tolist() == lines.labels
+    assert [str(query).encode() for query in data.qid] == lines.queries
+    expected = np.array([list(row.values()) for row in lines.features], dtype=np.float32)
+    np.testing.assert_array_equal(data.features, expected)
+
+
+def test_kernel_never_leaves_its_buffer(tmp_path: Path) -> None:
+    """The same kernel with every index checked, on texts that end anywhere."""
+    script = """
+import numpy as np
+from directranker.data.letor import parse_letor
+from directranker.errors import LetorError
+rng = np.random.default_rng(0)
+letters = np.frombuffer(b"0123456789.:+-eE#qidnaifty \\t\\r\\n", dtype=np.uint8)
+good = b"1 qid:7 1:0.5 2:nan 3:-inf #docid = a\\r\\n"
+for length in range(400):
+    texts = [rng.choice(letters, length % 40).tobytes(), good * 2 + good[: length % len(good)]]
+    for text in texts:
+        try:
+            parse_letor(text, allow_non_finite=True)
+        except LetorError:
+            pass
+"""
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,93 @@
+"""Min-max and z-score within queries: against a loop over the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from directranker.data.transforms import QueryMinMax, QueryZScore
+
+
+def min_max(column: Any) -> Any:
+    known = column[~np.isnan(column)]
+    if len(known) == 0 or known.min() == known.max():
+        return np.zeros(len(column))
+    return np.nan_to_num((column - known.min()) / (known.max() - known.min()))
+
+
+def z_score(column: Any) -> Any:
+    known = column[~np.isnan(column)]
+    if len(known) == 0 or known.min() == known.max():
+        return np.zeros(len(column))
+    return np.nan_to_num((column - known.mean()) / known.std())
+
+
+BOTH = pytest.mark.parametrize(("transform", "literal"), [(QueryMinMax(), min_max), (QueryZScore(), z_score)])
+
+
+def query_by_query(X: Any, qid: Any, literal: Callable[[Any], Any]) -> Any:
+    output = np.empty(X.shape)
+    for query in set(qid.tolist()):
+        for column in range(X.shape[1]):
+            output[qid == query, column] = literal(X[qid == query, column].astype(np.float64))
+    return output
+
+
+@BOTH
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("kind", [int, str])
+def test_equals_a_loop_over_queries(transform: Any, literal: Any, shuffled: bool, kind: type) -> None:
+    generator = np.random.default_rng(0)
+    sizes = [1, 2, 1500, 3, 700, 40, 1100, 1]  # longer and shorter than a block of rows
+    qid: Any = np.repeat(np.arange(len(sizes)), sizes).astype(kind)
+    X = generator.normal(size=(len(qid), 3)) * [1, 1e4, 1e-4]
+    X[:, 1] = np.round(X[:, 1], -4)
+    X[generator.random(X.shape) < 0.1] = np.nan
+    order = generator.permutation(len(qid)) if shuffled else np.arange(len(qid))
+    output = transform.fit(X).transform(X[order], qid=qid[order])
+    np.testing.assert_allclose(output, query_by_query(X[order], qid[order], literal), rtol=1e-5, atol=1e-6)
+
+
+@BOTH
+def test_a_query_of_very_many_documents(transform: Any, literal: Any) -> None:
+    X = np.random.default_rng(1).normal(size=(150_000, 3))  # worked through column by column
+    output = transform.fit(X).transform(X)
+    expected = np.column_stack([literal(column) for column in X.T])
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+
+
+@BOTH
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_rescaling_a_query_changes_nothing(transform: Any, literal: Any, data: st.DataObject) -> None:
+    X = data.draw(arrays(np.float64, (12, 2), elements=st.integers(-50, 50).map(float)))
+    qid = data.draw(arrays(np.int64, 12, elements=st.integers(0, 2)))
+    scale = data.draw(st.sampled_from([0.5, 4.0, 256.0]))
+    shift = data.draw(st.integers(-1000, 1000))
+    changed = np.where((qid == 1)[:, None], scale * X + shift, X)
+    np.testing.assert_allclose(
+        transform.fit(X).transform(changed, qid=qid), transform.fit(X).transform(X, qid=qid), atol=1e-6
+    )
+
+
+@BOTH
+def test_queries_do_not_see_each_other(transform: Any, literal: Any) -> None:
+    X = np.random.default_rng(2).normal(size=(50, 2))
+    qid = np.arange(50) % 5
+    together = transform.fit(X).transform(X, qid=qid)
+    alone = transform.fit(X).transform(X[qid == 3], qid=np.full(10, 3))
+    np.testing.assert_array_equal(together[qid == 3], alone)
+
+
+def test_min_max_spans_the_unit_range_exactly() -> None:
+    X = np.random.default_rng(3).normal(size=(100, 2)).astype(np.float32) * np.float32(1e38)
+    output = QueryMinMax().fit(X).transform(X, qid=np.arange(100) % 4)
+    for query in range(4):
+        assert output[query::4].min(axis=0).tolist() == [0.0, 0.0]
+        assert output[query::4].max(axis=0).tolist() == [1.0, 1.0]

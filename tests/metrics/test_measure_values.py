@@ -1,0 +1,168 @@
+"""Measures of small lists, with the expected value as visible arithmetic."""
+
+from __future__ import annotations
+
+from math import log2, nan
+
+import numpy as np
+import pytest
+
+from directranker.metrics import (
+    average_precision,
+    dcg,
+    err,
+    evaluate,
+    evaluate_per_query,
+    mean_average_precision,
+    ndcg,
+    precision,
+    reciprocal_rank,
+)
+
+FALLING = [0.9, 0.8, 0.7, 0.6]
+TIED = [0.5, 0.5, 0.5, 0.5]
+
+
+def approx(value: object) -> object:
+    return pytest.approx(value, rel=1e-14, abs=1e-14, nan_ok=True)
+
+
+def test_dcg_sums_discounted_gains() -> None:
+    assert dcg([2, 0, 1, 3], FALLING) == approx(3 / 1 + 0 + 1 / log2(4) + 7 / log2(5))
+    assert dcg([2, 0, 1, 3], FALLING, k=3) == approx(3 + 1 / 2)
+    assert dcg([2, 0, 1, 3], FALLING, gain="linear") == approx(2 + 1 / 2 + 3 / log2(5))
+    assert dcg([2, 0, 1, 3], FALLING, gain="binary", threshold=2) == approx(1 + 1 / log2(5))
+    assert dcg([2, 0, 1, 3], FALLING, gain={0: 1, 1: 2, 2: 5, 3: 5}, k=2) == approx(5 + 1 / log2(3))
+
+
+def test_ndcg_divides_by_the_best_order() -> None:
+    best = 7 + 3 / log2(3) + 1 / 2
+    assert ndcg([2, 0, 1, 3], FALLING) == approx((3 + 1 / 2 + 7 / log2(5)) / best)
+    assert ndcg([2, 0, 1, 3], FALLING, k=1) == approx(3 / 7)
+    assert ndcg([2, 0, 1, 3], FALLING, k=None) == ndcg([2, 0, 1, 3], FALLING, k=4)
+
+
+def test_ndcg_with_the_letor_discount_leaves_two_ranks_whole() -> None:
+    value = ndcg([1, 0, 2, 1], FALLING, discount="letor4")
+    assert value == approx((1 + 3 / log2(3) + 1 / log2(4)) / (3 + 1 + 1 / log2(3)))
+
+
+def test_average_precision_averages_over_relevant_documents() -> None:
+    assert average_precision([1, 0, 2, 1], FALLING) == approx((1 / 1 + 2 / 3 + 3 / 4) / 3)
+    assert average_precision([1, 0, 2, 1], FALLING, threshold=2) == approx(1 / 3)
+    assert average_precision([1, 0, 2, 1], FALLING, k=3) == approx((1 / 1 + 2 / 3) / 3)
+    at_two = average_precision([1, 0, 2, 1], FALLING, k=2, average_precision_over="reachable")
+    assert at_two == approx((1 / 1) / 2)
+
+
+def test_mean_average_precision_is_the_mean_of_average_precision() -> None:
+    labels, offsets = [1, 0, 0, 1], [0, 2, 4]
+    each = average_precision(labels, FALLING, offsets=offsets, per_query=True)
+    assert each.tolist() == [1, 1 / 2]
+    assert mean_average_precision(labels, FALLING, offsets=offsets) == approx((1 + 1 / 2) / 2)
+
+
+def test_precision_counts_places_that_a_short_list_does_not_fill() -> None:
+    assert precision([1, 0, 2, 1], FALLING, k=2) == approx(1 / 2)
+    assert precision([1, 0, 2, 1], FALLING, k=10) == approx(3 / 10)
+    assert precision([1, 0, 2, 1], FALLING, k=10, precision_over="list") == approx(3 / 4)
+    assert precision([1, 0, 2, 1], FALLING, k=None) == approx(3 / 4)
+
+
+def test_reciprocal_rank_looks_for_the_first() -> None:
+    assert reciprocal_rank([0, 0, 1, 1], FALLING) == approx(1 / 3)
+    assert reciprocal_rank([0, 0, 1, 1], FALLING, k=2) == 0
+    assert reciprocal_rank([0, 1, 0, 2], FALLING, threshold=2) == approx(1 / 4)
+
+
+def test_err_weighs_ranks_by_where_users_stop() -> None:
+    top = 3 / 4  # (2^2 - 1) / 2^2
+    low = 1 / 4  # (2^1 - 1) / 2^2
+    assert err([1, 0, 2], FALLING[:3]) == approx(low / 1 + (1 - low) * top / 3)
+    assert err([1, 0, 2], FALLING[:3], k=2) == approx(low)
+    assert err([1, 0, 2], FALLING[:3], max_grade=4) == approx(1 / 16 + (15 / 16) * (3 / 16) / 3)
+    assert err([1, 0, 2], FALLING[:3], gain="binary") == approx(1 / 2 + (1 / 2) * (1 / 2) / 3)
+
+
+def test_ties_are_averaged_over_their_orders() -> None:
+    labels = [1, 0, 0]
+    assert ndcg(labels, TIED[:3]) == approx((1 + 1 / log2(3) + 1 / log2(4)) / 3)
+    assert average_precision(labels, TIED[:3]) == approx((1 + 1 / 2 + 1 / 3) / 3)
+    assert average_precision([1, 1, 0], TIED[:3]) == approx(
+        ((1 + 1) / 2 + (1 + 2 / 3) / 2 + (1 / 2 + 2 / 3) / 2) / 3
+    )
+    assert reciprocal_rank([1, 1, 0], TIED[:3]) == approx((1 + 1 + 1 / 2) / 3)
+    assert precision([1, 1, 0], TIED[:3], k=1) == approx(2 / 3)
+    assert err([1, 0], TIED[:2]) == approx((1 / 2 + 1 / 2 / 2) / 2)
+
+
+def test_ties_in_input_order_and_worst_case() -> None:
+    labels = [0, 1, 2, 0]
+    assert reciprocal_rank(labels, TIED, ties="input") == approx(1 / 2)
+    assert reciprocal_rank(labels, TIED, ties="worst") == approx(1 / 3)
+    assert ndcg(labels, TIED, ties="input", k=2) == approx((1 / log2(3)) / (3 + 1 / log2(3)))
+    assert ndcg(labels, TIED, ties="worst", k=3) == approx((1 / 2) / (3 + 1 / log2(3)))
+
+
+@pytest.mark.parametrize("measure", [ndcg, average_precision, precision, reciprocal_rank, err, dcg])
+def test_queries_without_a_relevant_document(measure: object) -> None:
+    labels, scores, offsets = [0, 0, 1], [2, 1, 3], [0, 2, 2, 3]  # the second query is empty
+
+    def per_query(no_relevant: object) -> object:
+        return measure(labels, scores, k=1, offsets=offsets, no_relevant=no_relevant, per_query=True)  # type: ignore[operator]
+
+    counted = 1 / 2 if measure is err else 1
+    assert per_query("skip").tolist() == approx([nan, nan, counted])  # type: ignore[attr-defined]
+    assert per_query(0).tolist() == approx([0, 0, counted])  # type: ignore[attr-defined]
+    as_one = 0 if measure is dcg else 1
+    assert per_query(1).tolist() == approx([as_one, as_one, counted])  # type: ignore[attr-defined]
+
+
+def test_the_mean_is_over_the_queries_that_count() -> None:
+    labels, scores, offsets = [0, 0, 0, 1], [2, 1, 3, 2], [0, 2, 4]
+    assert reciprocal_rank(labels, scores, offsets=offsets) == approx(1 / 2)
+    assert reciprocal_rank(labels, scores, offsets=offsets, no_relevant=0) == approx((0 + 1 / 2) / 2)
+    assert reciprocal_rank(labels, scores, offsets=offsets, no_relevant=1) == approx((1 + 1 / 2) / 2)
+    assert np.isnan(reciprocal_rank(labels, scores, offsets=offsets, threshold=2))
+
+
+def test_lists_shorter_than_k_may_count_zero() -> None:
+    labels, scores, offsets = [1, 0, 1], [3, 2, 1], [0, 2, 3]
+    assert ndcg(labels, scores, offsets=offsets, k=2, short_lists="zero") == approx((1 + 0) / 2)
+    assert ndcg(labels, scores, offsets=offsets, k=None, short_lists="zero") == 1
+
+
+def test_negative_labels_gain_nothing() -> None:
+    assert ndcg([-3, 1], [2, 1]) == ndcg([0, 1], [2, 1])
+    assert err([-3, 1], [2, 1]) == err([0, 1], [2, 1])
+    assert ndcg([-3, -1], [2, 1], no_relevant=0, gain="linear") == 0
+    assert precision([-3, -1], [2, 1], k=1, threshold=-2, ties="worst") == 0
+
+
+def test_one_call_gives_what_single_calls_give() -> None:
+    rng = np.random.default_rng(0)
+    labels, scores = rng.integers(0, 4, 300), rng.integers(0, 9, 300).astype(float)
+    offsets = [0, 7, 7, 100, 300]
+    names = ["ndcg@10", "map", "p@5", "mrr", "err@20", "dcg", "ndcg@3:letor4", "map:lightgbm", "ndcg:trec"]
+    together = evaluate_per_query(labels, scores, metrics=names, offsets=offsets)
+    means = evaluate(labels, scores, metrics=names, offsets=offsets)
+    assert list(together) == names
+    for name in names:
+        alone = evaluate_per_query(labels, scores, metrics=name, offsets=offsets)[name]
+        np.testing.assert_array_equal(together[name], alone)
+        assert means[name] == np.nanmean(alone)
+
+
+def test_metrics_with_other_tie_rules_share_a_call() -> None:
+    names = ["mrr", "mrr:trec", "map", "mrr:ranklib"]
+    values = evaluate([1, 0, 0], [1, 1, 1], metrics=names)
+    assert values == approx({"mrr": (1 + 1 / 2 + 1 / 3) / 3, "mrr:trec": 1, "map": 11 / 18, "mrr:ranklib": 1})
+
+
+def test_offsets_and_any_order_of_qid_agree() -> None:
+    labels, scores, offsets = [1, 0, 2, 0, 1], [1, 2, 3, 4, 5], [0, 2, 5]
+    by_offsets = ndcg(labels, scores, offsets=offsets, per_query=True)
+    rows = [3, 1, 4, 0, 2]  # query "b" comes first now
+    qid = np.array(["a", "a", "b", "b", "b"])[rows]
+    by_qid = ndcg(np.array(labels)[rows], np.array(scores)[rows], qid=qid, per_query=True)
+    np.testing.assert_array_equal(by_qid, by_offsets[::-1])
