@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from ranx import Qrels, Run
+from ranx import evaluate as ranx_evaluate
 from sklearn.metrics import ndcg_score
 
 from directranker.metrics import evaluate
@@ -52,9 +54,6 @@ def warm_ranx(
     labels: NDArray[np.int64], scores: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> Callable[[], Any]:
     """NDCG@10 and MAP by ranx, with its dictionaries and its compiled code ready."""
-    from ranx import Qrels, Run  # noqa: PLC0415 - it takes long to import
-    from ranx import evaluate as ranx_evaluate
-
     judged: dict[str, dict[str, int]] = {}
     ranked: dict[str, dict[str, float]] = {}
     for query in range(QUERIES):
@@ -71,6 +70,7 @@ def warm_ranx(
 
 
 def timed(work: Callable[[], Any]) -> float:
+    """Seconds on the clock."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

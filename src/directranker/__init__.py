@@ -1,0 +1,142 @@
+"""Learning to rank around the DirectRanker.
+
+Names are imported on first use, so that `import directranker` and the command line start at once.
+
+>>> import directranker
+>>> data = directranker.example_dataset()
+>>> data
+RankingDataset(7540 documents, 300 queries, 20 features)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from directranker._version import __version__
+
+if TYPE_CHECKING:
+    from directranker.data.dataset import RankingDataset, concatenate
+    from directranker.data.folds import Fold, read_fold, read_folds
+    from directranker.data.formats import read_dataset, write_dataset
+    from directranker.data.inspection import inspect_dataset, inspect_fold
+    from directranker.data.letor import parse_letor, read_letor
+    from directranker.data.letor_writing import write_letor
+    from directranker.data.synthetic import GaussianClasses, example_dataset, make_synthetic, noisy_labels
+    from directranker.data.tabular import read_parquet, write_parquet
+    from directranker.data.transforms import (
+        AutoTransform,
+        PiecewiseLinear,
+        QuantileNormal,
+        QueryMinMax,
+        QueryZScore,
+        SignedLog,
+        Standard,
+    )
+    from directranker.errors import DataError, LetorError, StorageError
+    from directranker.metrics import (
+        CONVENTIONS,
+        Convention,
+        Metric,
+        average_precision,
+        dcg,
+        err,
+        evaluate,
+        evaluate_per_query,
+        mean_average_precision,
+        ndcg,
+        precision,
+        reciprocal_rank,
+    )
+
+_HOMES = {
+    "data.dataset": ("RankingDataset", "concatenate"),
+    "data.folds": ("Fold", "read_fold", "read_folds"),
+    "data.formats": ("read_dataset", "write_dataset"),
+    "data.inspection": ("inspect_dataset", "inspect_fold"),
+    "data.letor": ("parse_letor", "read_letor"),
+    "data.letor_writing": ("write_letor",),
+    "data.synthetic": ("GaussianClasses", "example_dataset", "make_synthetic", "noisy_labels"),
+    "data.tabular": ("read_parquet", "write_parquet"),
+    "data.transforms": (
+        "AutoTransform",
+        "PiecewiseLinear",
+        "QuantileNormal",
+        "QueryMinMax",
+        "QueryZScore",
+        "SignedLog",
+        "Standard",
+    ),
+    "errors": ("DataError", "LetorError", "StorageError"),
+    "metrics": (
+        "CONVENTIONS",
+        "Convention",
+        "Metric",
+        "average_precision",
+        "dcg",
+        "err",
+        "evaluate",
+        "evaluate_per_query",
+        "mean_average_precision",
+        "ndcg",
+        "precision",
+        "reciprocal_rank",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CONVENTIONS",
+    "AutoTransform",
+    "Convention",
+    "DataError",
+    "Fold",
+    "GaussianClasses",
+    "LetorError",
+    "Metric",
+    "PiecewiseLinear",
+    "QuantileNormal",
+    "QueryMinMax",
+    "QueryZScore",
+    "RankingDataset",
+    "SignedLog",
+    "Standard",
+    "StorageError",
+    "__version__",
+    "average_precision",
+    "concatenate",
+    "dcg",
+    "err",
+    "evaluate",
+    "evaluate_per_query",
+    "example_dataset",
+    "inspect_dataset",
+    "inspect_fold",
+    "make_synthetic",
+    "mean_average_precision",
+    "ndcg",
+    "noisy_labels",
+    "parse_letor",
+    "precision",
+    "read_dataset",
+    "read_fold",
+    "read_folds",
+    "read_letor",
+    "read_parquet",
+    "reciprocal_rank",
+    "write_dataset",
+    "write_letor",
+    "write_parquet",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'directranker' has no attribute {name!r}")
+    value = getattr(import_module(f"directranker.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

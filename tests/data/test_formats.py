@@ -288,7 +288,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 data = RankingDataset.from_arrays(np.random.default_rng(0).normal(size=(50_000, 8)), np.zeros(50_000))
 folder = Path({str(tmp_path)!r})
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-writers = {{"a": RankingDataset.save, "b.txt": write_letor, "b.txt.gz": write_letor, "c.parquet": write_parquet}}
+writers = {{"a": RankingDataset.save, "b.txt": write_letor, "b.txt.gz": write_letor, "c.pq": write_parquet}}
 for name, write in writers.items():
     try:
         write(data, folder / name)

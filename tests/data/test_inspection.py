@@ -16,8 +16,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from directranker.data import inspection as module
+from directranker.data import inspection_kernels as kernels
 from directranker.data.dataset import RankingDataset
-from directranker.data.inspection import Finding, Inspection, ListLengths, inspect_dataset, inspect_fold
+from directranker.data.findings import Finding, percent
+from directranker.data.inspection import Inspection, ListLengths, inspect_dataset, inspect_fold
 from directranker.data.letor import read_letor
 
 NAN, INF = np.nan, np.inf
@@ -119,6 +121,13 @@ def test_constant_features(value: float) -> None:
     assert finding.message == expected
 
 
+def test_ten_examples_are_enough() -> None:
+    features = np.ones((2, 12))
+    features[1, 11] = 2
+    finding = findings(RankingDataset.from_arrays(features, [0, 1]))["constant-features"]
+    assert (finding.count, len(finding.examples)) == (11, 10)
+
+
 def test_a_value_that_is_sometimes_missing_is_not_constant() -> None:
     only(with_column(clean(), 1, np.where(np.arange(120) % 7, 7.0, NAN)), "nan-values")
 
@@ -144,12 +153,24 @@ def test_missing_features_are_neither_constant_nor_duplicate() -> None:
     assert found["nan-values"].count == 240
 
 
+def test_all_bit_patterns_of_nan_are_one_value() -> None:
+    patterns = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF], dtype=np.uint32)
+    column = np.append(patterns, np.uint32(0)).view(np.float32)
+    data = RankingDataset.from_arrays(np.column_stack([column, column[[1, 2, 3, 0, 4]]]), [0, 1, 0, 1, 2])
+    found = findings(data)
+    assert {kind: finding.count for kind, finding in found.items()} == {
+        "duplicate-features": 1,
+        "nan-values": 8,
+        "contradicting-documents": 4,
+    }
+
+
 def test_nan_values() -> None:
     column = clean().features[:, 2].copy()
-    column[[17, 30]] = NAN
+    column[[20, 35]] = NAN
     finding = only(with_column(clean(), 2, column), "nan-values")
     assert (finding.count, finding.severity) == (2, "note")
-    place = "'feature_3' of row 17 in query 101"
+    place = "'feature_3' of row 20 in query 102"
     assert finding.message == f"2 of 480 values (<1 %) are NaN, in 1 feature, e.g. {place}"
 
 
@@ -182,8 +203,8 @@ def test_contradicting_documents() -> None:
 
 
 def test_documents_are_named_by_their_id() -> None:
-    data = RankingDataset.from_arrays([[1.0], [1.0]], [0, 1], document_ids=["GX1", ""])
-    place = "document GX1 (label 0) and row 1 (label 1) of query 0"
+    data = RankingDataset.from_arrays([[1.0]] * 3, [0, 0, 1], document_ids=["GX1", "GX2", ""])
+    place = "document GX1 (label 0) and row 2 (label 1) of query 0"
     assert findings(data)["contradicting-documents"].examples == (place,)
 
 
@@ -277,7 +298,7 @@ def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
     ("share", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
 )
 def test_shares_are_never_rounded_to_none_or_all(share: float, text: str) -> None:
-    assert module._percent(share) == text
+    assert percent(share) == text
 
 
 def odd_data() -> RankingDataset:
@@ -304,14 +325,14 @@ def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
 
 
 def test_equal_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, scan = odd_data(), module._scan
+    data, scan = odd_data(), kernels.scan_features
     expected = inspect_dataset(data)
 
-    def blind_scan(features: NDArray[np.float32]) -> module._Scan:
+    def blind_scan(features: NDArray[np.float32]) -> kernels.Scan:
         true = scan(features)
         return true._replace(column_hashes=true.column_hashes * 0, row_hashes=true.row_hashes * 0)
 
-    monkeypatch.setattr(module, "_scan", blind_scan)
+    monkeypatch.setattr(module, "scan_features", blind_scan)
     assert inspect_dataset(data) == expected
 
 
@@ -383,7 +404,7 @@ def test_agreement_as_defined(
 ) -> None:
     data = RankingDataset.from_arrays(values[:, None], labels, qid=qid)
     codes = np.unique(data.relevance, return_inverse=True)[1]
-    like, unlike, _ = module._column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
+    like, unlike, _ = kernels.column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
     assert (like, unlike) == literal_agreement(data, 0, lowest)
 
 
@@ -407,7 +428,7 @@ def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float
 def test_surprise_is_the_improbability_of_the_right_order(labels: list[int]) -> None:
     codes = np.unique(labels, return_inverse=True)[1]
     offsets = np.array([0, len(labels)])
-    surprise = module._column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
+    surprise = kernels.column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
     orders = {(0, 0, 1, 1, 1): 5 * 4 / 2, (0, 1, 2, 2): 4 * 3, (3, 3): 1}[tuple(labels)]
     assert np.exp(surprise) == pytest.approx(orders)
 
@@ -449,7 +470,7 @@ def test_labels_that_training_has_not() -> None:
     (finding,) = inspect_fold(parts).findings
     assert (finding.kind, finding.count, finding.examples) == ("unseen-labels", 1, ("4",))
     assert finding.message == "1 of 3 labels (33 %) of test does not occur in train, e.g. label 4"
-    measured = {"train": moved(data, y=np.arange(120.0)), "test": data}
+    measured = {"train": moved(data, y=np.arange(120) + 0.5), "test": data}
     assert inspect_fold(measured).findings == ()
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from literal_letor import Lines, MalformedError, read
 
 from directranker.data import letor_builder
 from directranker.data.dataset import RankingDataset
 from directranker.data.letor import parse_letor, read_letor
 from directranker.errors import LetorError
+
+from literal_letor import Lines, MalformedError, read
 
 
 def parsed(text: bytes, **options: bool) -> RankingDataset | int | None:

@@ -41,8 +41,7 @@ def as_texts(values: Any, n_rows: int, what: str) -> Texts | None:
 
 
 def texts_from_buffers(offsets: IntArray, letters: Any, what: str) -> Texts:
-    """Text i is `letters[offsets[i]:offsets[i + 1]]`; a `DataError` where they do not fit or are not UTF-8.
-    """
+    """Text i is `letters[offsets[i]:offsets[i + 1]]`; an error where they do not fit or are not UTF-8."""
     if not len(offsets):
         raise DataError(f"{what} have no offsets")
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]

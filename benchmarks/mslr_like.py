@@ -1,0 +1,26 @@
+"""Data of the shape of MSLR-WEB10K, made up: 136 features, heavy tails, many zeros, five grades."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from directranker import RankingDataset
+
+__all__ = ["SHARES", "mslr_like"]
+
+SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4
+
+
+def mslr_like(n_queries: int, *, n_features: int = 136, seed: int = 0) -> RankingDataset:
+    """About 120 documents a query; half of the features are counts, half have six decimals."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(40, 200, n_queries))])
+    n = int(offsets[-1])
+    relevance = rng.choice(5, size=n, p=SHARES).astype(np.float64)
+    features = np.empty((n, n_features), dtype=np.float32)
+    for column in range(n_features):
+        values = rng.lognormal(mean=rng.uniform(-2, 4), sigma=rng.uniform(0.5, 2), size=n)
+        values *= 1 + rng.uniform(0, 0.3) * relevance
+        values[rng.random(n) < rng.uniform(0, 0.7)] = 0
+        features[:, column] = np.floor(values) if column % 2 else np.round(values, 6)
+    return RankingDataset(features, relevance, offsets, np.arange(n_queries))

@@ -1,0 +1,74 @@
+"""The application itself: its commands, its help, and how errors reach the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from directranker._version import __version__
+from directranker.cli.converting import convert
+from directranker.cli.demonstrating import demo
+from directranker.cli.evaluating import evaluate
+from directranker.cli.inspecting import inspect
+
+__all__ = ["app", "main"]
+
+DEBUG = "--debug"
+
+app = typer.Typer(
+    name="directranker",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, inspect, convert, evaluate):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"directranker {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+    debug: Annotated[  # read in main, before any command runs
+        bool, typer.Option(DEBUG, help="Show a traceback when something goes wrong.")
+    ] = False,
+) -> None:
+    """Learn to rank, measure rankings, and look after ranking data."""
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    arguments = sys.argv[1:]
+    debug = DEBUG in arguments
+    # The option counts wherever it stands, also behind the command's own.
+    arguments = [argument for argument in arguments if argument != DEBUG]
+    try:
+        app(arguments)  # ends by itself on success, wrong usage and Ctrl-C
+    except BrokenPipeError:  # the reader of our output has gone, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if debug:
+            raise
+        typer.echo(f"directranker: {_in_one_line(error)}", err=True)
+        sys.exit(1)
+
+
+def _in_one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    expected = isinstance(error, ValueError | TypeError | OSError | LookupError | ImportError)
+    return text if expected else f"{type(error).__name__}: {text} ({DEBUG} shows where)"

@@ -1,0 +1,100 @@
+"""`directranker evaluate`: how good a ranking is, by whose rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directranker.cli.console import AsJson, DataPath, console, print_json, progress_bar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from directranker.data.dataset import RankingDataset
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    scores: Annotated[Path, typer.Argument(help="A text with one score per document, in the data's order.")],
+    data: DataPath,
+    metric: Annotated[
+        list[str], typer.Option(help="Such as ndcg@10, map, p@5, mrr, err; may be repeated.")
+    ] = [  # noqa: B006 - typer copies it
+        "ndcg@10",
+        "map",
+    ],
+    convention: Annotated[
+        str, typer.Option(help="A named set of rules, or all of them side by side.")
+    ] = "paper",
+    threshold: Annotated[
+        float | None, typer.Option(help="The lowest label that counts as relevant; else the convention's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a ranking that any program made, by one convention or by all of them.
+
+    The same scores give very different figures by the rules of different programs, so a figure without
+    its convention says little.
+
+    Example: `directranker evaluate scores.txt test.txt --convention all`
+    """
+    from directranker.data.formats import ReadOptions, read_dataset
+    from directranker.metrics import CONVENTIONS
+    from directranker.metrics import evaluate as measure
+
+    with progress_bar(f"reading {data.name}") as progress:
+        dataset = read_dataset(data, options=ReadOptions(allow_non_finite=True), progress=progress)
+    in_order = _read_scores(scores, dataset)
+    names = list(CONVENTIONS) if convention == "all" else [convention]
+    changes = {} if threshold is None else {"threshold": threshold}
+    figures = {
+        name: measure(
+            dataset.relevance,
+            in_order,
+            offsets=dataset.offsets,
+            metrics=metric,
+            convention=name,
+            **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
+        )
+        for name in names
+    }
+    if as_json:
+        print_json(figures)
+    else:
+        _print_table(figures, metric)
+
+
+def _read_scores(path: Path, data: RankingDataset) -> NDArray[np.float64]:
+    """Scores in the data set's own order, which may not be the file's."""
+    import numpy as np
+
+    lines = path.read_bytes().splitlines()
+    values = np.empty(len(lines))
+    for number, line in enumerate(lines, start=1):
+        try:
+            values[number - 1] = float(line)
+        except ValueError:
+            shown = line[:40].decode(errors="replace")
+            raise ValueError(f"{path}:{number}: {shown!r} is not a score; give one number per line") from None
+    if len(values) != data.n_documents:
+        raise ValueError(
+            f"{path} has {len(values)} scores for {data.n_documents} documents; give one per document"
+        )
+    return values if data.original_rows is None else values[data.original_rows]
+
+
+def _print_table(figures: dict[str, dict[str, float]], metrics: list[str]) -> None:
+    from rich.table import Table
+
+    from directranker.metrics import CONVENTIONS
+
+    table = Table("convention", *metrics, "rules", box=None, header_style="bold")
+    for metric_column in table.columns[1:-1]:
+        metric_column.justify = "right"
+    for name, values in figures.items():
+        table.add_row(name, *(f"{values[metric]:.4f}" for metric in metrics), CONVENTIONS[name].description)
+    console().print(table)

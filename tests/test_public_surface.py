@@ -1,0 +1,51 @@
+"""What the package promises by name, and that it is there, documented and quick to import."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+import directranker
+
+
+def test_all_is_exact() -> None:
+    assert sorted(directranker.__all__) == sorted({"__version__", *directranker._HOME_OF})
+    for name in directranker.__all__:
+        assert getattr(directranker, name) is not None
+    assert dir(directranker) == sorted(directranker.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        directranker.nothing  # noqa: B018
+
+
+def test_every_module_exports_what_it_says() -> None:
+    modules = [name for _, name, _ in pkgutil.walk_packages(directranker.__path__, "directranker.")]
+    for name in modules:
+        if name == "directranker.__main__":
+            continue
+        module = importlib.import_module(name)
+        for exported in getattr(module, "__all__", ()):
+            assert hasattr(module, exported), f"{name}.{exported}"
+        assert module.__doc__, name
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in directranker.__all__ if name not in ("__version__", "CONVENTIONS")]
+)
+def test_every_public_name_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(directranker, name))
+
+
+def test_importing_is_quick() -> None:
+    script = f"import directranker; [getattr(directranker, name) for name in {directranker.__all__}]"
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", script], check=True)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 4
