@@ -27,8 +27,8 @@ from measuring import machine
 
 LETTERS = np.frombuffer(b"0123456789.:+-eE#qidnaifty \t\r\n\x00\xff", dtype=np.uint8)
 WORDS = (
-    b"0|-1.5|qid:1|qid:x|qid:|nan|inf|-infinity|1:1|2:0.25|3:1e-7|9:-0|1e39|2:.5|3:5.|#docid = a b|#|:| |\t|\n|\r\n"
-    b"|99999999999|1:123456789012345678901234567890|4:0.1000000000000000055511151231257827"
+    b"0|-1.5|qid:1|qid:x|qid:|nan|inf|-infinity|1:1|2:0.25|3:1e-7|9:-0|1e39|2:.5|3:5.|#docid = a b|#|:"
+    b"| |\t|\n|\r\n|99999999999|1:123456789012345678901234567890|4:0.1000000000000000055511151231257827"
 ).split(b"|")
 SLOWEST = 1.0  # seconds that no small text may take
 

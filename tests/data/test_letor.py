@@ -146,6 +146,8 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("0 qid:1 1:1 2", "t:1: '2' where index:value was expected"),
         ("0 qid:1 -1:1", "t:1: '-1:1' where index:value was expected"),
         ("0 qid:1 1:1 qid:1", "t:1: 'qid:1' among the features"),
+        ("0 qid:1 1:1\n0 1:1\nx", "t:2: no qid, unlike the lines before"),
+        ("1e999 qid:1 1:1\nx", "t:1: the label '1e999' is not"),
         ("0 1:1\n0 qid:1 1:1", "t:2: a qid, unlike the lines before"),
         ("0 qid:1 1:1\n0 1:1", "t:2: no qid, unlike the lines before"),
         ("0 qid:1 1:1\r0 qid:1 1:1", "t:1: the value of '1:1' is not a number"),

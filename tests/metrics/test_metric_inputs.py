@@ -32,50 +32,57 @@ def says(text: str) -> Any:
     return pytest.raises((ValueError, TypeError), match=re.escape(text))
 
 
+# Wrong calls on purpose, which a type checker would refuse.
+wrong: Any = metrics
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ndcg([1, 0], [1]), "relevance has 2 rows, scores have 1; give one each"),
-        (lambda: ndcg([[1, 0]], [1, 2]), "relevance has shape (1, 2); give one number per row"),
-        (lambda: ndcg([1, 0], [[1, 2]]), "scores has shape (1, 2)"),
-        (lambda: ndcg([1, np.inf], [1, 2]), "relevance has inf in row 1; labels must be finite"),
-        (lambda: ndcg([1, 0], [1, np.nan]), "scores have nan in row 1"),
-        (lambda: ndcg(["a", "b"], [1, 2]), "relevance: dtype <U1; give one number per row"),
-        (lambda: ndcg([1, None], [1, 2]), "relevance has nan in row 1"),
-        (lambda: ndcg([10**400], [1]), "relevance: int too large to convert to float; give one number"),
-        (lambda: ndcg([[1], [1, 2]], [1, 2]), "relevance: "),
-        (lambda: ndcg([], []), "there is no query to measure; give at least one document"),
-        (lambda: ndcg([], [], offsets=[0]), "there is no query to measure"),
-        (lambda: ndcg([1], [1], qid=[1], offsets=[0, 1]), "both qid and offsets are given"),
-        (lambda: ndcg([1], [1], qid=[1, 2]), "qid has 2 entries for 1 rows"),
-        (lambda: ndcg([1, 1], [1, 1], offsets=[0, 3, 2]), "offsets fall from 3 to 2"),
-        (lambda: ndcg([1], [1], k=0), "k is 0; give a whole number from 1, or None for all ranks"),
-        (lambda: ndcg([1], [1], k=2.5), "k is 2.5"),  # type: ignore[arg-type]
-        (lambda: ndcg([1], [1], k=True), "k is True"),
-        (lambda: ndcg([1], [1], convention="letor"), "did you mean 'letor4'?"),
-        (lambda: ndcg([1], [1], ties="wurst"), "ties 'wurst' is unknown; did you mean 'worst'?"),  # type: ignore[arg-type]
-        (lambda: ndcg([1], [1], no_relevant=2), "no_relevant 2 is unknown; there are 'skip', 0, 1"),  # type: ignore[arg-type]
-        (lambda: ndcg([1], [1], no_relevant=True), "no_relevant True is unknown"),
-        (lambda: ndcg([1], [1], gain="exp"), "gain 'exp' is unknown"),  # type: ignore[arg-type]
-        (lambda: ndcg([1], [1], threshold=np.nan), "threshold is nan; give a finite number"),
-        (lambda: ndcg([1], [1], treshold=2), "rule 'treshold' is unknown; did you mean 'threshold'?"),  # type: ignore[call-overload]
-        (lambda: ndcg([1], [1], gain={}), "the table of gains is empty"),
-        (lambda: ndcg([1], [1], gain={0: 1, 1: 0}), "label 1 gains 0, less than label 0 with 1"),
-        (lambda: ndcg([1], [1], gain={0: -1, 1: 0}), "label 0 has the gain -1; gains start at 0"),
-        (lambda: ndcg([1], [1], gain={0: np.inf}), "the gain of label 0 is inf"),
+        (lambda: wrong.ndcg([1, 0], [1]), "relevance has 2 rows, scores have 1; give one each"),
+        (lambda: wrong.ndcg([[1, 0]], [1, 2]), "relevance has shape (1, 2); give one number per row"),
+        (lambda: wrong.ndcg([1, 0], [[1, 2]]), "scores has shape (1, 2)"),
+        (lambda: wrong.ndcg([1, np.inf], [1, 2]), "relevance has inf in row 1; labels must be finite"),
+        (lambda: wrong.ndcg([1, 0], [1, np.nan]), "scores have nan in row 1"),
+        (lambda: wrong.ndcg(["a", "b"], [1, 2]), "relevance: dtype <U1; give one number per row"),
+        (lambda: wrong.ndcg([1, None], [1, 2]), "relevance has nan in row 1"),
+        (lambda: wrong.ndcg([10**400], [1]), "relevance: int too large to convert to float; give one number"),
+        (lambda: wrong.ndcg([[1], [1, 2]], [1, 2]), "relevance: "),
+        (lambda: wrong.ndcg([], []), "there is no query to measure; give at least one document"),
+        (lambda: wrong.ndcg([], [], offsets=[0]), "there is no query to measure"),
+        (lambda: wrong.ndcg([1], [1], qid=[1], offsets=[0, 1]), "both qid and offsets are given"),
+        (lambda: wrong.ndcg([1], [1], qid=[1, 2]), "qid has 2 entries for 1 rows"),
+        (lambda: wrong.ndcg([1, 1], [1, 1], offsets=[0, 3, 2]), "offsets fall from 3 to 2"),
+        (lambda: wrong.ndcg([1], [1], k=0), "k is 0; give a whole number from 1, or None for all ranks"),
+        (lambda: wrong.ndcg([1], [1], k=2.5), "k is 2.5"),
+        (lambda: wrong.ndcg([1], [1], k=True), "k is True"),
+        (lambda: wrong.ndcg([1], [1], convention="letor"), "did you mean 'letor4'?"),
+        (lambda: wrong.ndcg([1], [1], ties="wurst"), "ties 'wurst' is unknown; did you mean 'worst'?"),
+        (lambda: wrong.ndcg([1], [1], no_relevant=2), "no_relevant 2 is unknown; there are 'skip', 0, 1"),
+        (lambda: wrong.ndcg([1], [1], no_relevant=True), "no_relevant True is unknown"),
+        (lambda: wrong.ndcg([1], [1], gain="exp"), "gain 'exp' is unknown"),
+        (lambda: wrong.ndcg([1], [1], threshold=np.nan), "threshold is nan; give a finite number"),
+        (lambda: wrong.ndcg([1], [1], treshold=2), "rule 'treshold' is unknown; did you mean 'threshold'?"),
+        (lambda: wrong.ndcg([1], [1], gain={}), "the table of gains is empty"),
+        (lambda: wrong.ndcg([1], [1], gain={0: 1, 1: 0}), "label 1 gains 0, less than label 0 with 1"),
+        (lambda: wrong.ndcg([1], [1], gain={0: -1, 1: 0}), "label 0 has the gain -1; gains start at 0"),
+        (lambda: wrong.ndcg([1], [1], gain={0: np.inf}), "the gain of label 0 is inf"),
         (
-            lambda: ndcg([0, 9, 1], [1, 2, 3], qid=[1, 2, 1], gain={0: 0, 1: 1}),
+            lambda: wrong.ndcg([0, 9, 1], [1, 2, 3], qid=[1, 2, 1], gain={0: 0, 1: 1}),
             "label 9 in row 1 has no gain",
         ),
-        (lambda: err([1, 5], [1, 2], max_grade=4), "label 5 in row 1 is above max_grade 4 of ERR"),
-        (lambda: evaluate([1], [1], metrics=[]), "no metric is asked for"),
-        (lambda: evaluate([1], [1], metrics=["map", "map"]), "metric 'map' is asked for twice"),
-        (lambda: evaluate([1], [1], metrics="ndgc@10"), "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
-        (lambda: evaluate([1], [1], metrics="ndcg@"), "metric 'ndcg@' cannot be read; write measure@k"),
-        (lambda: evaluate([1], [1], metrics="ndcg@0"), "k is 0"),
-        (lambda: Metric("map"), "measure 'map' is unknown"),
-        (lambda: Metric("ndcg", 1, "paper"), "convention is a str; take one with convention(name)"),  # type: ignore[arg-type]
-        (lambda: convention(3), "convention is a int; give a name or a Convention"),  # type: ignore[arg-type]
+        (lambda: wrong.err([1, 5], [1, 2], max_grade=4), "label 5 in row 1 is above max_grade 4 of ERR"),
+        (lambda: wrong.evaluate([1], [1], metrics=[]), "no metric is asked for"),
+        (lambda: wrong.evaluate([1], [1], metrics=["map", "map"]), "metric 'map' is asked for twice"),
+        (
+            lambda: wrong.evaluate([1], [1], metrics="ndgc@10"),
+            "measure 'ndgc' is unknown; did you mean 'ndcg'?",
+        ),
+        (lambda: wrong.evaluate([1], [1], metrics="ndcg@"), "metric 'ndcg@' cannot be read; write measure@k"),
+        (lambda: wrong.evaluate([1], [1], metrics="ndcg@0"), "k is 0"),
+        (lambda: wrong.Metric("map"), "measure 'map' is unknown"),
+        (lambda: wrong.Metric("ndcg", 1, "paper"), "convention is a str; take one with convention(name)"),
+        (lambda: wrong.convention(3), "convention is a int; give a name or a Convention"),
     ],
 )
 def test_errors_say_what_is_wrong_and_what_to_do(call: Any, message: str) -> None:
@@ -186,9 +193,9 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("n", [1, 2, 16, 17, 33, 500, 200_000])
 def test_sorting_is_stable_and_never_quadratic(shape: str, n: int) -> None:
     scores = SHAPES[shape](n)
-    keys, order = scores.copy(), np.arange(n)
+    keys, order = np.empty(n), np.empty(n, dtype=np.int64)
     start = time.process_time()
-    sort_descending(keys, order, room_to_sort(n))
+    sort_descending(scores, keys, order, room_to_sort(n))
     assert time.process_time() - start < 20  # a quadratic sort of 200,000 keys takes minutes
     np.testing.assert_array_equal(order, np.argsort(-scores, kind="stable"))
     np.testing.assert_array_equal(keys, scores[order])

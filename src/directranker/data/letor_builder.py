@@ -53,10 +53,6 @@ class _Piece:
     result: ParseResult
     notes: IntArray
 
-    def noted(self, kind: int) -> IntArray:
-        chosen: IntArray = self.notes[self.notes[:, 0] == kind]
-        return chosen
-
 
 class LetorBuilder:
     """Reads texts one after another and makes a data set of them all."""
@@ -180,38 +176,44 @@ class LetorBuilder:
     def _take(self, piece: _Piece, buffer: bytearray, text: Any) -> None:
         """Take what a piece holds, which stands in the rows from `piece.first_row` on."""
         problem, where, n_rows, _, _ = piece.result
+        shift = piece.first_row - self._n_rows
+        is_comment = piece.notes[:, 0] == kernels.COMMENT
+        for note in piece.notes[~is_comment].tolist():  # in the order of the text: the first fault is told
+            self._take_note(note, shift, buffer)
         if problem != Problem.NONE:
             raise self._error(describe_problem(problem, buffer, int(where)), buffer, int(where))
-        self._read_hard_numbers(piece, buffer)
-        shift = piece.first_row - self._n_rows
         if shift:  # blank lines left a gap before this piece
             to = slice(self._n_rows, self._n_rows + n_rows)
             source = slice(piece.first_row, piece.first_row + n_rows)
             self._features[to] = self._features[source]
             self._relevance[to] = self._relevance[source]
-        for _, row, has_query, start, end in piece.noted(kernels.QUERY).tolist():
-            token = bytes(buffer[start:end]) if has_query else None
-            if self._query_tokens and (token is None) != (self._query_tokens[-1] is None):
-                found = "no qid, unlike" if token is None else "a qid, unlike"
-                raise self._error(f"{found} the lines before; give every line one or none", buffer, start)
-            if not self._query_tokens or token != self._query_tokens[-1]:
-                self._query_tokens.append(token)
-                self._query_starts.append(row - shift)
         if self._options.comments:
-            self._take_comments(piece.noted(kernels.COMMENT), shift, text)
+            self._take_comments(piece.notes[is_comment], shift, text)
         self._n_rows += n_rows
 
-    def _read_hard_numbers(self, piece: _Piece, buffer: bytearray) -> None:
-        """Read the few numbers that need Python's exact reading."""
-        for _, row, _, start, end in piece.noted(kernels.HARD_LABEL).tolist():
-            self._relevance[row] = float(buffer[start:end])
+    def _take_note(self, note: list[int], shift: int, buffer: bytearray) -> None:
+        kind, row, column, start, end = note
+        token = bytes(buffer[start:end])
+        if kind == kernels.QUERY:
+            self._take_query(token if column else None, row - shift, buffer, start)
+        elif kind == kernels.HARD_LABEL:
+            self._relevance[row] = float(token)
             if not np.isfinite(self._relevance[row]):
                 raise self._error(describe_problem(Problem.LABEL, buffer, start), buffer, start)
-        for _, row, column, start, end in piece.noted(kernels.HARD_VALUE).tolist():
+        else:
             with np.errstate(over="ignore"):
-                self._features[row, column] = np.float32(float(buffer[start:end]))
+                self._features[row, column] = np.float32(float(token))
             if not self._options.allow_non_finite and not np.isfinite(self._features[row, column]):
                 raise self._error(describe_problem(Problem.NON_FINITE, buffer, start), buffer, start)
+
+    def _take_query(self, token: bytes | None, row: int, buffer: bytearray, where: int) -> None:
+        previous = self._query_tokens[-1] if self._query_tokens else b""  # which no token is
+        if self._query_tokens and (token is None) != (previous is None):
+            found = "no qid, unlike" if token is None else "a qid, unlike"
+            raise self._error(f"{found} the lines before; give every line one or none", buffer, where)
+        if token != previous:
+            self._query_tokens.append(token)
+            self._query_starts.append(row)
 
     def _take_comments(self, notes: IntArray, shift: int, text: Any) -> None:
         if not len(notes):

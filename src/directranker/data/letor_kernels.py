@@ -51,8 +51,8 @@ __all__ = [
 ]
 
 
-# What a note says: (kind, row, column, start of the text, end of the text).
-QUERY: Final = 0  # a row whose query id is not the one of the row before
+# What a note says: (kind, row, column, start of the text, end of the text), in the order of the text.
+QUERY: Final = 0  # a row with another query id than the row before; the column tells whether it has one
 COMMENT: Final = 1
 HARD_VALUE: Final = 2  # a value to be read by Python's float
 HARD_LABEL: Final = 3

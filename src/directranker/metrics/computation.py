@@ -31,7 +31,8 @@ from directranker.metrics.kernels import (
 from directranker.metrics.sorting import (
     FloatArray,
     Room,
-    least_relevant_first,
+    highest_first,
+    kernel_part,
     room_to_sort,
     sort_descending,
     tie_groups,
@@ -50,9 +51,8 @@ WORTH_A_THREAD = 20_000
 def values_per_query(metrics: Sequence[Metric], lists: RankedLists) -> FloatArray:
     """One row per metric, one column per query; nan where a query is left out."""
     specs, grades = _specs(metrics, lists)
-    scores, offsets = lists.scores.view(), lists.offsets.view()
-    # Kernels are compiled for each kind of array, so a memory map must not look like another kind.
-    scores.flags.writeable = offsets.flags.writeable = False
+    # Kernels are compiled for each kind of array; read-only ones would be one more, so they are copied.
+    scores, offsets = np.require(lists.scores, requirements="W"), np.require(lists.offsets, requirements="W")
     values = np.empty((len(metrics), len(lists.offsets) - 1))
     discounts = _discounts(int(np.diff(lists.offsets).max()))
 
@@ -147,30 +147,33 @@ def measure_queries(
     order, ends, unused = np.empty((3, longest), dtype=np.int64)
     singles, room = np.arange(1, longest + 1), room_to_sort(longest)
     for query in range(first, last):
-        start, stop = offsets[query], offsets[query + 1]
-        n = stop - start
-        groups = rank(scores[start:stop], keys[:n], order[:n], ends[:n], room)
-        ideal_of = -1
+        start, n = offsets[query], offsets[query + 1] - offsets[query]
+        sort_descending(scores[start : start + n], keys[:n], order, room)
+        groups = ends[: tie_groups(keys[:n], ends)]
         for at in range(len(specs)):
             spec = specs[at]
             if at == 0 or spec.grades != specs[at - 1].grades or spec.ties != specs[at - 1].ties:
+                own = grades[spec.grades, start : start + n]
                 for place in range(n):
-                    ranked[place] = grades[spec.grades, start + order[place]]
+                    ranked[place] = own[order[place]]
                 if spec.ties == WORST:
-                    least_relevant_first(ranked[:n], groups, unused, room)
-            if spec.measure in USE_GAINS and ideal_of != spec.grades:
-                ideal_of = spec.grades
-                ideal[:n] = ranked[:n]
-                sort_descending(ideal[:n], unused[:n], room)
+                    least_relevant_first(ranked[:n], groups, keys, unused, room)
+            if spec.measure in USE_GAINS:
+                highest_first(ranked[:n], min(n, spec.k), ideal, unused, room)
             tied = groups if spec.ties == AVERAGE else singles[:n]
-            values[at, query] = measure_list(spec, ranked[:n], tied, ideal[:n], discounts)
+            values[at, query] = measure_list(spec, ranked[:n], tied, ideal, discounts)
 
 
-@compiled
-def rank(scores: FloatArray, keys: FloatArray, order: IntArray, ends: IntArray, room: Room) -> IntArray:
-    """Write a query's ranking into `order`; return where each group of equal scores ends."""
-    keys[:] = scores
-    for at in range(len(order)):
-        order[at] = at
-    sort_descending(keys, order, room)
-    return ends[: tie_groups(keys, ends)]
+@kernel_part
+def least_relevant_first(
+    grades: FloatArray, ends: IntArray, keys: FloatArray, unused: IntArray, room: Room
+) -> None:
+    """Let the grades grow within each tie group; `keys` and `unused` are overwritten."""
+    start = 0
+    for end in ends:
+        size = end - start
+        if size > 1:
+            sort_descending(grades[start:end], keys[:size], unused, room)
+            for at in range(size):
+                grades[start + at] = keys[size - 1 - at]
+        start = end

@@ -1,73 +1,86 @@
 """Compiled sorting of one query's documents: by falling score, equal scores in input order.
 
-Keys are first spread over as many buckets as there are keys, by their value between the lowest and the
+Keys are first spread over buckets, twice as many as keys, by their value between the lowest and the
 highest; what is left to do is then usually little, and an insertion sort does it. Where it is not (a few
 keys far from all others), a merge sort takes over, so no input takes more than n log n steps. All of it
 is stable, which input order needs.
 
->>> keys, order = np.array([1.0, 3.0, 1.0, 2.0]), np.arange(4)
->>> sort_descending(keys, order, room_to_sort(4))
+>>> keys, order = np.empty(4), np.empty(4, dtype=np.int64)
+>>> sort_descending(np.array([1.0, 3.0, 1.0, 2.0]), keys, order, room_to_sort(4))
 >>> keys.tolist(), order.tolist()
 ([3.0, 2.0, 1.0, 1.0], [1, 3, 0, 2])
 """
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.compilation import IntArray
 
-__all__ = ["FloatArray", "least_relevant_first", "room_to_sort", "sort_descending", "tie_groups"]
+__all__ = ["FloatArray", "Room", "highest_first", "kernel_part", "room_to_sort", "sort_descending", "tie_groups"]
 
 FloatArray = NDArray[np.float64]
 Room = tuple[FloatArray, IntArray, IntArray]  # spare keys, spare order, counts of buckets
+
+# A part is compiled into each kernel that calls it; were it cached on its own, it could not be inlined.
+kernel_part = numba.njit(nogil=True, error_model="numpy")
+
 RUN_LENGTH = 16  # runs of this length are sorted by insertion before they are merged
 MOVES_PER_KEY = 8  # an insertion sort that needs more of them leaves the rest to merging
+FEW = 32  # so many highest values are picked one by one; for more, all values are sorted
 
 
-@compiled
+@kernel_part
 def room_to_sort(n: int) -> Room:
-    """Room to work in for sorting up to n keys."""
-    return np.empty(n), np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    """Room to work in for sorting up to n values."""
+    return np.empty(n), np.empty(n, dtype=np.int64), np.empty(2 * n + 1, dtype=np.int64)
 
 
-@compiled
-def sort_descending(keys: FloatArray, order: IntArray, room: Room) -> None:
-    """Sort `keys` so that they fall, stably, and move `order` along."""
-    n = len(keys)
-    if n > RUN_LENGTH:
-        spread(keys, order, room)
+@kernel_part
+def sort_descending(values: FloatArray, keys: FloatArray, order: IntArray, room: Room) -> None:
+    """Write the values in falling order into `keys`, and where each came from into `order`."""
+    n = len(values)
+    spread(values, keys, order, room[2])
     if not insertion_sort(keys, order, 0, n, MOVES_PER_KEY * n + RUN_LENGTH * RUN_LENGTH):
         merge_sort(keys, order, room)
 
 
-@compiled
-def spread(keys: FloatArray, order: IntArray, room: Room) -> None:
-    """Move keys into buckets by value: a distribution by counting, not yet an order within a bucket."""
-    spare, spare_order, counts = room
-    n, low, high = len(keys), keys.min(), keys.max()
-    per_bucket = (n - 1) / (high - low)
-    if not 0.0 < per_bucket < np.inf:  # all keys equal, infinite or too close to divide by
-        return
-    counts[: n + 1] = 0
-    for key in keys:
-        counts[int((high - key) * per_bucket) + 1] += 1
-    for bucket in range(n):
+@kernel_part
+def spread(values: FloatArray, keys: FloatArray, order: IntArray, counts: IntArray) -> None:
+    """Distribute values over buckets, high ones first; within a bucket they stay in input order."""
+    n, low, high = len(values), np.inf, -np.inf
+    for value in values:
+        low, high = min(low, value), max(high, value)
+    buckets = 2 * n
+    per_unit = (buckets - 1) / (high - low)
+    if not 0.0 < per_unit < np.inf:  # all values equal, infinite or too close to divide by
+        per_unit, high = 0.0, 0.0
+    counts[: buckets + 1] = 0
+    for at in range(n):
+        counts[bucket_of(values[at], high, per_unit) + 1] += 1
+    for bucket in range(buckets):
         counts[bucket + 1] += counts[bucket]
     for at in range(n):
-        bucket = int((high - keys[at]) * per_bucket)
+        bucket = bucket_of(values[at], high, per_unit)
         place = counts[bucket]
         counts[bucket] = place + 1
-        spare[place], spare_order[place] = keys[at], order[at]
-    keys[:] = spare[:n]
-    order[:] = spare_order[:n]
+        keys[place], order[place] = values[at], at
 
 
-@compiled
+@kernel_part
+def bucket_of(value: float, high: float, per_unit: float) -> int:
+    """A bucket, counted from the highest values on; always 0 where values cannot be spread."""
+    return int((high - value) * per_unit) if per_unit > 0.0 else 0
+
+
+@kernel_part
 def insertion_sort(keys: FloatArray, order: IntArray, start: int, stop: int, moves: int) -> bool:
     """Sort a run in place; stop after about so many moves, and tell whether it is sorted."""
     for at in range(start + 1, stop):
+        if keys[at - 1] >= keys[at]:  # mostly so, and cheaper to ask first
+            continue
         key, carried, place = keys[at], order[at], at
         while place > start and keys[place - 1] < key:
             keys[place], order[place] = keys[place - 1], order[place - 1]
@@ -79,7 +92,7 @@ def insertion_sort(keys: FloatArray, order: IntArray, start: int, stop: int, mov
     return True
 
 
-@compiled
+@kernel_part
 def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
     """Sort short runs by insertion, then merge them pair by pair, back and forth with the spares."""
     n = len(keys)
@@ -99,7 +112,7 @@ def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
         order[:] = spare_order[:n]
 
 
-@compiled
+@kernel_part
 def merge(
     source: FloatArray,
     source_order: IntArray,
@@ -119,7 +132,7 @@ def merge(
         right += not take_left
 
 
-@compiled
+@kernel_part
 def tie_groups(sorted_keys: FloatArray, ends: IntArray) -> int:
     """Write where each group of equal keys ends; return how many groups there are."""
     groups = 0
@@ -130,14 +143,20 @@ def tie_groups(sorted_keys: FloatArray, ends: IntArray) -> int:
     return groups
 
 
-@compiled
-def least_relevant_first(grades: FloatArray, ends: IntArray, unused: IntArray, room: Room) -> None:
-    """Let the grades grow within each tie group; `unused` is overwritten."""
-    start = 0
-    for end in ends:
-        if end - start > 1:
-            tied = grades[start:end]
-            tied[:] = -tied
-            sort_descending(tied, unused[: end - start], room)
-            tied[:] = -tied
-        start = end
+@kernel_part
+def highest_first(values: FloatArray, n: int, highest: FloatArray, unused: IntArray, room: Room) -> None:
+    """Write the n highest values, falling, into `highest`, which has room for all; `unused` too."""
+    if n > FEW:
+        sort_descending(values, highest, unused, room)
+        return
+    level, taken = np.inf, 0
+    while taken < n:  # value by value; grades are few, and each pass over them is quick
+        highest_below, count = -np.inf, 0
+        for value in values:
+            highest_below = max(highest_below, value if value < level else -np.inf)
+        for value in values:
+            count += value == highest_below
+        level = highest_below
+        for _ in range(min(count, n - taken)):
+            highest[taken] = level
+            taken += 1
