@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 run: $(VENV)/.installed
 	$(BIN)/directranker demo
 
-test: lint
+test: lint $(VENV)/.kernels
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-dev
@@ -37,6 +37,11 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[bench]'
 	touch $(VENV)/.installed $(VENV)/.installed-dev $@
+
+# A cached kernel does not notice a change in another module that it calls, so any change empties the cache.
+$(VENV)/.kernels: $(shell find src -name '*.py') | $(BIN)/python
+	find src -name '*.nb[ci]' -delete
+	touch $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

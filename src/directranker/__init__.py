@@ -5,7 +5,7 @@ Names are imported on first use, so that `import directranker` and the command l
 >>> import directranker
 >>> data = directranker.example_dataset()
 >>> data
-RankingDataset(7540 documents, 300 queries, 20 features)
+RankingDataset(7500 documents, 291 queries, 20 features)
 """
 
 from __future__ import annotations

@@ -4,7 +4,10 @@
 ValueError
 └── DataError            something is wrong with the data itself
     ├── LetorError       a line of LETOR / SVMlight text cannot be read
-    └── StorageError     a saved data set is damaged, cut off or of another format
+    └── StorageError     something saved is damaged, cut off or of another format
+
+UserWarning
+└── TrainingWarning      training ended otherwise than planned, with the best weights so far
 ```
 
 Wrong arguments raise plain `ValueError` or `TypeError`. Every message says what is wrong, where, and
@@ -18,7 +21,7 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "LetorError", "StorageError"]
+__all__ = ["DataError", "LetorError", "StorageError", "TrainingWarning"]
 
 
 class DataError(ValueError):
@@ -48,4 +51,8 @@ def _letor_error(problem: str, path: str, line: int | None) -> LetorError:
 
 
 class StorageError(DataError):
-    """A saved data set that cannot be trusted: cut off, changed, or of an unknown format."""
+    """Something saved that cannot be trusted: cut off, changed, or of an unknown format."""
+
+
+class TrainingWarning(UserWarning):
+    """Training ended otherwise than planned: interrupted, or with a cost that is no number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,8 @@ from sklearn.datasets import load_svmlight_file
 
 from directranker.data.transforms import AutoTransform, QueryMinMax, SignedLog, Standard
 
-DATA = Path(os.environ.get("DIRECTRANKER_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
-
-def letor(*parts: str) -> tuple[Any, Any]:
-    path = DATA.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"{path} is not here; set DIRECTRANKER_DATA to the folder of the LETOR data sets")
+def letor(path: Path) -> tuple[Any, Any]:
     X, _, qid = load_svmlight_file(str(path), query_id=True)
     return X.toarray().astype(np.float32), qid
 
@@ -118,14 +112,14 @@ def test_each_feature_is_transformed_as_chosen(qid: Any) -> None:
 
 
 @pytest.mark.parametrize("fold", range(1, 6))
-def test_mq2008_is_query_normalised_already(fold: int) -> None:
-    X, qid = letor("MQ2008", f"Fold{fold}", "train.txt")
+def test_mq2008_is_query_normalised_already(real_data: Path, fold: int) -> None:
+    X, qid = letor(real_data / "MQ2008" / f"Fold{fold}" / "train.txt")
     assert AutoTransform().fit(X, qid=qid).describe() == "46 features as is"
 
 
 @pytest.mark.parametrize("part", ["train.txt", "vali.txt"])
-def test_mslr_counts_and_lengths_have_heavy_tails(part: str) -> None:
-    X, qid = letor("MSLR-WEB10K-sample", part)
+def test_mslr_counts_and_lengths_have_heavy_tails(real_data: Path, part: str) -> None:
+    X, qid = letor(real_data / "MSLR-WEB10K-sample" / part)
     choices = dict(enumerate(AutoTransform().fit(X, qid=qid).choices_, start=1))
     stream_lengths, term_frequencies = [11, 12, 13, 15], [21, 26, 31, 36, 41]
     links_page_rank_quality_and_clicks = [128, 129, 130, 132, 133, 134, 135, 136]

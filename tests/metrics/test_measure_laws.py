@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from literal_measures import literal
 
 from directranker.metrics import Convention, Metric, convention, evaluate, ndcg
+
+from literal_measures import literal
 
 MEASURES = ["ndcg", "dcg", "average_precision", "precision", "reciprocal_rank", "err"]
 LABELS = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0])

@@ -71,6 +71,7 @@ wrong: Any = metrics
             lambda: wrong.ndcg([0, 9, 1], [1, 2, 3], qid=[1, 2, 1], gain={0: 0, 1: 1}),
             "label 9 in row 1 has no gain",
         ),
+        (lambda: wrong.err([1, 5], [1, 2], max_grade=-1), "max_grade is -1; a scale of grades ends at 0"),
         (lambda: wrong.err([1, 5], [1, 2], max_grade=4), "label 5 in row 1 is above max_grade 4 of ERR"),
         (lambda: wrong.evaluate([1], [1], metrics=[]), "no metric is asked for"),
         (lambda: wrong.evaluate([1], [1], metrics=["map", "map"]), "metric 'map' is asked for twice"),

@@ -5,16 +5,16 @@ The ranking is by feature 38, the best single one. Needs the data, see `mq2008`.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pytest
-from literal_measures import in_order
 
 from directranker.metrics import CONVENTIONS, evaluate, evaluate_per_query
+
+from literal_measures import in_order
 
 FEATURE = 38
 NDCG_AT_10 = {
@@ -46,11 +46,8 @@ class Ranking:
 
 
 @pytest.fixture(scope="module")
-def mq2008() -> Ranking:
-    shared = Path(__file__).parents[3] / "shared" / "data"
-    path = Path(os.environ.get("DIRECTRANKER_DATA", shared)) / "MQ2008" / "Fold1" / "test.txt"
-    if not path.exists():
-        pytest.skip(f"{path} is not there; point DIRECTRANKER_DATA at a folder that has MQ2008")
+def mq2008(real_data: Path) -> Ranking:
+    path = real_data / "MQ2008" / "Fold1" / "test.txt"
     lines = [line.split() for line in path.read_text().splitlines()]
     features = [fields[FEATURE + 1].split(":") for fields in lines]
     assert {index for index, _ in features} == {str(FEATURE)}

@@ -32,7 +32,6 @@ from directranker.metrics.sorting import (
     FloatArray,
     Room,
     highest_first,
-    kernel_part,
     room_to_sort,
     sort_descending,
     tie_groups,
@@ -164,7 +163,7 @@ def measure_queries(
             values[at, query] = measure_list(spec, ranked[:n], tied, ideal, discounts)
 
 
-@kernel_part
+@compiled
 def least_relevant_first(
     grades: FloatArray, ends: IntArray, keys: FloatArray, unused: IntArray, room: Room
 ) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.metrics.sorting import FloatArray, kernel_part
+from directranker.compilation import IntArray, compiled
+from directranker.metrics.sorting import FloatArray
 
 __all__ = ["AVERAGE", "GAINS", "MEASURES", "SPEC", "TIES", "USE_GAINS", "WORST", "measure_list"]
 
@@ -58,7 +58,7 @@ Spec = Any  # one record of SPEC; numba gives it fields
 Specs = NDArray[np.void]
 
 
-@kernel_part
+@compiled
 def measure_list(
     spec: Spec, grades: FloatArray, ends: IntArray, ideal: FloatArray, discounts: FloatArray
 ) -> float:
@@ -75,7 +75,7 @@ def measure_list(
     return binary_measure(spec, grades, ends)
 
 
-@kernel_part
+@compiled
 def gain_measure(
     spec: Spec, grades: FloatArray, ends: IntArray, ideal: FloatArray, discount: FloatArray
 ) -> float:
@@ -95,7 +95,7 @@ def gain_measure(
     return min(dcg / best, 1.0)
 
 
-@kernel_part
+@compiled
 def gain_exponent(highest: float, gain: int) -> float:
     """The power of two that brings a list's highest gain near 1; 0 where nothing could overflow."""
     if gain == BINARY or highest <= 0.0:
@@ -103,7 +103,7 @@ def gain_exponent(highest: float, gain: int) -> float:
     return float(np.floor(highest) if gain == EXPONENTIAL else max(math.frexp(highest)[1], 0))
 
 
-@kernel_part
+@compiled
 def scaled_gain(grade: float, gain: int, threshold: float, exponent: float) -> float:
     """What a document is worth, times 2^-exponent; grades of 0 and below are worth nothing."""
     if gain == BINARY:
@@ -115,7 +115,7 @@ def scaled_gain(grade: float, gain: int, threshold: float, exponent: float) -> f
     return math.exp2(grade - exponent) - math.exp2(-exponent)
 
 
-@kernel_part
+@compiled
 def binary_measure(spec: Spec, grades: FloatArray, ends: IntArray) -> float:
     """Average precision, precision or reciprocal rank: a grade is relevant from the threshold on."""
     relevant = hits_between(grades, 0, len(grades), spec.threshold)
@@ -130,7 +130,7 @@ def binary_measure(spec: Spec, grades: FloatArray, ends: IntArray) -> float:
     return reciprocal_of_first(grades, ends, spec.threshold, spec.k)
 
 
-@kernel_part
+@compiled
 def expected_dcg(
     spec: Spec, grades: FloatArray, ends: IntArray, exponent: float, discount: FloatArray
 ) -> float:
@@ -148,7 +148,7 @@ def expected_dcg(
     return total
 
 
-@kernel_part
+@compiled
 def hits_between(grades: FloatArray, start: int, end: int, threshold: float) -> int:
     """How many documents of a group are relevant."""
     hits = 0
@@ -157,7 +157,7 @@ def hits_between(grades: FloatArray, start: int, end: int, threshold: float) -> 
     return hits
 
 
-@kernel_part
+@compiled
 def expected_hits(grades: FloatArray, ends: IntArray, threshold: float, k: int) -> float:
     """How many relevant documents the first k ranks hold: of a group, a share of its hits."""
     total, start = 0.0, 0
@@ -170,7 +170,7 @@ def expected_hits(grades: FloatArray, ends: IntArray, threshold: float, k: int) 
     return total
 
 
-@kernel_part
+@compiled
 def sum_of_precisions(grades: FloatArray, ends: IntArray, threshold: float, k: int) -> float:
     """Σ over relevant documents of the precision at their rank, counting ranks up to k.
 
@@ -194,7 +194,7 @@ def sum_of_precisions(grades: FloatArray, ends: IntArray, threshold: float, k: i
     return total
 
 
-@kernel_part
+@compiled
 def reciprocal_of_first(grades: FloatArray, ends: IntArray, threshold: float, k: int) -> float:
     """The expected 1/rank of the first relevant document; 0 where it stands behind rank k."""
     start = 0
@@ -206,7 +206,7 @@ def reciprocal_of_first(grades: FloatArray, ends: IntArray, threshold: float, k:
     return 0.0
 
 
-@kernel_part
+@compiled
 def reciprocal_in_group(start: int, size: int, hits: int, k: int) -> float:
     """The same within the group that has the first hits: no hit before place i, then one."""
     total, no_hit_yet = 0.0, 1.0
@@ -217,7 +217,7 @@ def reciprocal_in_group(start: int, size: int, hits: int, k: int) -> float:
     return total
 
 
-@kernel_part
+@compiled
 def expected_reciprocal_rank(spec: Spec, grades: FloatArray, ends: IntArray) -> float:
     """Σ over ranks of 1/rank × the probability that the user stops there (Chapelle et al., 2009)."""
     total, start, survived = 0.0, 0, 1.0
@@ -234,7 +234,7 @@ def expected_reciprocal_rank(spec: Spec, grades: FloatArray, ends: IntArray) -> 
     return total
 
 
-@kernel_part
+@compiled
 def passing_by_place(spec: Spec, grades: FloatArray, places: int) -> FloatArray:
     """The probability to pass a group's first 0, 1, 2, … places, as far as it matters.
 
@@ -244,7 +244,7 @@ def passing_by_place(spec: Spec, grades: FloatArray, places: int) -> FloatArray:
     stop = mean_stop(spec, grades)
     # p_i ≤ (1 − stop)^i (Maclaurin): beyond e^-45 no place changes a sum, and without stops none does.
     places = min(len(grades), places) if stop > 0.0 else 0
-    if 45.0 < stop * places:
+    if stop * places > 45.0:
         places = int(45.0 / stop) + 1
     passing = np.zeros(places + 1)
     passing[0] = 1.0
@@ -255,7 +255,7 @@ def passing_by_place(spec: Spec, grades: FloatArray, places: int) -> FloatArray:
     return passing
 
 
-@kernel_part
+@compiled
 def mean_stop(spec: Spec, grades: FloatArray) -> float:
     """The mean stop probability of some documents."""
     total = 0.0
@@ -264,7 +264,7 @@ def mean_stop(spec: Spec, grades: FloatArray) -> float:
     return total / len(grades)
 
 
-@kernel_part
+@compiled
 def stop_probability(spec: Spec, grade: float) -> float:
     """(2^y − 1) / 2^max: how likely a document of this grade ends the search."""
     if spec.gain == BINARY:

@@ -85,6 +85,8 @@ class Convention:
         _check_number("threshold", self.threshold)
         if self.max_grade is not None:
             _check_number("max_grade", self.max_grade)
+            if self.max_grade < 0:
+                raise ValueError(f"max_grade is {self.max_grade}; a scale of grades ends at 0 or above")
 
     @property
     def gain_table(self) -> GainTable | None:

@@ -13,32 +13,27 @@ is stable, which input order needs.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.compilation import IntArray, compiled
 
-__all__ = ["FloatArray", "Room", "highest_first", "kernel_part", "room_to_sort", "sort_descending", "tie_groups"]
+__all__ = ["FloatArray", "Room", "highest_first", "room_to_sort", "sort_descending", "tie_groups"]
 
 FloatArray = NDArray[np.float64]
 Room = tuple[FloatArray, IntArray, IntArray]  # spare keys, spare order, counts of buckets
-
-# A part is compiled into each kernel that calls it; were it cached on its own, it could not be inlined.
-kernel_part = numba.njit(nogil=True, error_model="numpy")
-
 RUN_LENGTH = 16  # runs of this length are sorted by insertion before they are merged
 MOVES_PER_KEY = 8  # an insertion sort that needs more of them leaves the rest to merging
 FEW = 32  # so many highest values are picked one by one; for more, all values are sorted
 
 
-@kernel_part
+@compiled
 def room_to_sort(n: int) -> Room:
     """Room to work in for sorting up to n values."""
     return np.empty(n), np.empty(n, dtype=np.int64), np.empty(2 * n + 1, dtype=np.int64)
 
 
-@kernel_part
+@compiled
 def sort_descending(values: FloatArray, keys: FloatArray, order: IntArray, room: Room) -> None:
     """Write the values in falling order into `keys`, and where each came from into `order`."""
     n = len(values)
@@ -47,7 +42,7 @@ def sort_descending(values: FloatArray, keys: FloatArray, order: IntArray, room:
         merge_sort(keys, order, room)
 
 
-@kernel_part
+@compiled
 def spread(values: FloatArray, keys: FloatArray, order: IntArray, counts: IntArray) -> None:
     """Distribute values over buckets, high ones first; within a bucket they stay in input order."""
     n, low, high = len(values), np.inf, -np.inf
@@ -69,13 +64,13 @@ def spread(values: FloatArray, keys: FloatArray, order: IntArray, counts: IntArr
         keys[place], order[place] = values[at], at
 
 
-@kernel_part
+@compiled
 def bucket_of(value: float, high: float, per_unit: float) -> int:
     """A bucket, counted from the highest values on; always 0 where values cannot be spread."""
     return int((high - value) * per_unit) if per_unit > 0.0 else 0
 
 
-@kernel_part
+@compiled
 def insertion_sort(keys: FloatArray, order: IntArray, start: int, stop: int, moves: int) -> bool:
     """Sort a run in place; stop after about so many moves, and tell whether it is sorted."""
     for at in range(start + 1, stop):
@@ -92,7 +87,7 @@ def insertion_sort(keys: FloatArray, order: IntArray, start: int, stop: int, mov
     return True
 
 
-@kernel_part
+@compiled
 def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
     """Sort short runs by insertion, then merge them pair by pair, back and forth with the spares."""
     n = len(keys)
@@ -112,7 +107,7 @@ def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
         order[:] = spare_order[:n]
 
 
-@kernel_part
+@compiled
 def merge(
     source: FloatArray,
     source_order: IntArray,
@@ -132,7 +127,7 @@ def merge(
         right += not take_left
 
 
-@kernel_part
+@compiled
 def tie_groups(sorted_keys: FloatArray, ends: IntArray) -> int:
     """Write where each group of equal keys ends; return how many groups there are."""
     groups = 0
@@ -143,7 +138,7 @@ def tie_groups(sorted_keys: FloatArray, ends: IntArray) -> int:
     return groups
 
 
-@kernel_part
+@compiled
 def highest_first(values: FloatArray, n: int, highest: FloatArray, unused: IntArray, room: Room) -> None:
     """Write the n highest values, falling, into `highest`, which has room for all; `unused` too."""
     if n > FEW:

@@ -27,8 +27,8 @@ Block = NDArray[np.float64]  # a piece of a table to compute with, C-contiguous
 Encoded = NDArray[np.float32]
 Result = TypeVar("Result")
 
-ROWS_PER_BLOCK = 1024
-NUMBERS_PER_TILE = 1 << 18
+ROWS_PER_BLOCK = 512
+NUMBERS_PER_TILE = 1 << 17
 
 
 def working_copy(table: Table, rows: slice | IntArray, columns: slice = slice(None)) -> Block:
@@ -43,8 +43,8 @@ def working_copy(table: Table, rows: slice | IntArray, columns: slice = slice(No
 def over_rows(work: Callable[[slice], Result], n_rows: int) -> list[Result]:
     """Call `work(rows)` for each block of rows; the results come in the order of the rows.
 
-    >>> over_rows(lambda rows: (rows.start, rows.stop), 1500)
-    [(0, 1024), (1024, 1500)]
+    >>> over_rows(lambda rows: (rows.start, rows.stop), 700)
+    [(0, 512), (512, 700)]
     """
     cuts = [*range(0, n_rows, ROWS_PER_BLOCK), n_rows]
     return _over_pieces(lambda piece: work(slice(cuts[piece], cuts[piece + 1])), len(cuts) - 1)

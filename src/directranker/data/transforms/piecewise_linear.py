@@ -40,8 +40,8 @@ class PiecewiseLinear(FeatureTransform):
     NaN fills no bin. A feature with some NaN in the training part has one more column, `name[missing]`,
     1 for NaN and 0 otherwise; elsewhere NaN cannot be told from the lowest value.
 
-    Fitted: feature j has the edges `edges_[edge_offsets_[j]:edge_offsets_[j + 1]]`, and the column for
-    missing values where `marks_missing_[j]`.
+    Fitted: feature j has its bins between the edges `edges_[edge_offsets_[j]:edge_offsets_[j + 1]]`, and
+    the column for missing values where `marks_missing_[j]`.
 
     >>> transform = PiecewiseLinear(n_bins=1).fit([[0.0], [float("nan")], [4.0]])
     >>> transform.transform([[1.0], [float("nan")]])
@@ -77,7 +77,7 @@ class PiecewiseLinear(FeatureTransform):
         sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
         # Edges are numbers of float32, in which features are kept: they print short and export exactly.
         quantiles = column_quantiles(sample, self.n_bins + 1).astype(np.float32)
-        edges = [_bin_edges(column) for column in quantiles.T]
+        edges = [np.unique(column) for column in quantiles.T]
         self.edges_ = np.concatenate(edges)
         self.edge_offsets_ = np.cumsum([0, *map(len, edges)], dtype=np.int64)
         n_missing = np.sum(over_rows(lambda rows: np.isnan(table[rows]).sum(axis=0), len(table)), axis=0)
@@ -87,16 +87,11 @@ class PiecewiseLinear(FeatureTransform):
         return _filled(block, self.edges_, self.edge_offsets_, self.marks_missing_, self._n_columns_out())
 
     def _n_columns_out(self) -> int:
-        n_bins = np.maximum(np.diff(self.edge_offsets_) - 1, 0)
+        n_bins = np.diff(self.edge_offsets_) - 1
         return int(n_bins.sum() + self.marks_missing_.sum())
 
     def _edges_of(self, feature: int) -> Encoded:
         return self.edges_[self.edge_offsets_[feature] : self.edge_offsets_[feature + 1]]
-
-
-def _bin_edges(quantiles: Encoded) -> Encoded:
-    edges = np.unique(quantiles)
-    return edges if len(edges) > 1 else edges[:0]
 
 
 @compiled
@@ -115,7 +110,7 @@ def _filled(
                 if not value > low:  # so for NaN
                     break
                 filled[row, column + rung] = 1.0 if value >= high else (value - low) / (high - low)
-            column += max(0, len(ladder) - 1)
+            column += len(ladder) - 1
             if marks_missing[feature]:
                 filled[row, column] = np.isnan(value)
                 column += 1

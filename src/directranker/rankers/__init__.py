@@ -1,0 +1,1 @@
+"""Rankers: scikit-learn estimators that learn an order from graded documents."""

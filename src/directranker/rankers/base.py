@@ -1,0 +1,245 @@
+"""What every ranker promises, and the one place where its input is checked.
+
+A ranker is a scikit-learn estimator. `fit(X, y, qid=…)` learns, `predict(X)` gives scores, higher is better,
+`rank` the places within each query, `compare(A, B)` the ranking function r row by row, and `score` the mean
+NDCG@10 in the paper's convention. Query ids come per row, ints or strings, in any order; without them all
+rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features, Relevance, as_relevance
+from directranker.data.dataset import RankingDataset
+from directranker.data.grouping import group_by_query
+from directranker.errors import DataError
+from directranker.metrics import evaluate
+
+__all__ = ["EvalSet", "Ranker", "TrainingData"]
+
+EvalSet = RankingDataset | tuple[Any, ...] | None
+"""A data set, (X, y) or (X, y, qid): the part that early stopping looks at."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a ranker learns from: checked, and grouped by query."""
+
+    features: Features
+    relevance: Relevance
+    offsets: IntArray
+    document_weight: NDArray[np.float64] | None = None
+    query_weight: NDArray[np.float64] | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def query_of_row(self) -> IntArray:
+        """The number of each row's query."""
+        return np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
+
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet = None,
+    ) -> Self:
+        """Learn from documents, their labels and the queries they belong to.
+
+        Parameters
+        ----------
+        X
+            Features, one row per document: an array or a pandas or polars table; or a `RankingDataset`.
+        y
+            Labels, the higher the more relevant.
+        qid
+            The query of each row; without it all rows are one list.
+        sample_weight
+            One per row, or one per query in the order in which queries first appear.
+        eval_set
+            Data for early stopping, never for learning: a data set or (X, y, qid).
+
+        """
+        data = self._training_data(X, y, qid, sample_weight)
+        validation = None if eval_set is None else self._evaluation_data(eval_set)
+        self._learn(data, validation)
+        return self
+
+    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
+        check_is_fitted(self)
+        if isinstance(X, RankingDataset):
+            scores = self._scores(self._table(X, reset=False), X.qid)
+            return X.restore_order(scores)
+        table = self._table(X, reset=False)
+        return self._scores(table, group_codes(qid, len(table)))
+
+    def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
+        """The place of each row within its query, from 1 for the best; equal scores in input order."""
+        if isinstance(X, RankingDataset):
+            qid = X.restore_order(X.qid)
+        scores = self.predict(X, qid=qid)
+        codes = group_codes(qid, len(scores))
+        order = np.lexsort((-scores.astype(np.float64), codes))
+        places = np.empty(len(scores), dtype=np.int64)
+        starts = np.searchsorted(codes[order], codes[order])
+        places[order] = np.arange(len(scores)) - starts + 1
+        return places
+
+    def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
+        """The ranking function r(a, b), row by row: positive where a ranks before b, 0 where equal."""
+        first, second = self.predict(A), self.predict(B)
+        if len(first) != len(second):
+            raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
+        return self._compare(first.astype(np.float64), second.astype(np.float64))
+
+    def score(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+        """The mean NDCG@10 in the paper's convention: labels from 1 on relevant, queries without left out."""
+        if isinstance(X, RankingDataset):
+            y, qid = X.restore_order(X.relevance), X.restore_order(X.qid)
+        if y is None:
+            raise TypeError("score needs labels: give y, or a RankingDataset")
+        scores = self.predict(X, qid=qid)
+        return evaluate(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
+
+    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+        raise NotImplementedError
+
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        raise NotImplementedError
+
+    def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        return first - second
+
+    def _training_data(
+        self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> TrainingData:
+        data = self._grouped(X, y, qid, sample_weight, reset=True)
+        if not _can_learn(data):
+            raise DataError(
+                "no query has documents of two different labels, so there is nothing to learn an order from; "
+                "look at the labels and at qid"
+            )
+        return data
+
+    def _evaluation_data(self, eval_set: EvalSet) -> TrainingData:
+        if isinstance(eval_set, RankingDataset):
+            return self._grouped(eval_set, None, None, None, reset=False)
+        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+            raise TypeError("eval_set must be a RankingDataset, (X, y) or (X, y, qid)")
+        X, y, *qid = eval_set
+        return self._grouped(X, y, qid[0] if qid else None, None, reset=False)
+
+    def _grouped(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> TrainingData:
+        table = self._table(X, reset=reset)
+        if isinstance(X, RankingDataset):
+            if y is not None or qid is not None:
+                raise TypeError("a RankingDataset brings its own labels and queries; leave out y and qid")
+            weights = _weights(sample_weight, X.original_rows, len(table), X.n_queries)
+            return TrainingData(table, X.relevance, X.offsets, *weights)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        relevance = as_relevance(_one_dimensional(y), len(table))
+        grouping = group_by_query(qid, n_rows=len(table))
+        weights = _weights(sample_weight, grouping.order, len(table), len(grouping.query_ids))
+        if grouping.order is not None:
+            table, relevance = table[grouping.order], relevance[grouping.order]
+        return TrainingData(table, relevance, grouping.offsets, *weights)
+
+    def _table(self, X: Any, *, reset: bool) -> Features:
+        if isinstance(X, RankingDataset):
+            if reset:
+                self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+                self.n_features_in_ = X.n_features
+            elif X.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.n_features} features, {type(self).__name__} learnt {self.n_features_in_}"
+                )
+            return X.features
+        table: Features = validate_data(
+            self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+        )
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def group_codes(qid: ArrayLike | None, n_rows: int) -> IntArray:
+    """The number of each row's query, in the rows' own order.
+
+    >>> group_codes(["b", "a", "b"], 3).tolist()
+    [0, 1, 0]
+    """
+    grouping = group_by_query(qid, n_rows=n_rows)
+    codes = np.repeat(np.arange(len(grouping.query_ids)), np.diff(grouping.offsets))
+    if grouping.order is None:
+        return codes
+    in_order = np.empty_like(codes)
+    in_order[grouping.order] = codes
+    return in_order
+
+
+def _one_dimensional(y: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(y)
+    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _can_learn(data: TrainingData) -> bool:
+    if not len(data.relevance):
+        return False
+    changes = np.concatenate([[0], np.cumsum(np.diff(data.relevance) != 0)])
+    starts, ends = data.offsets[:-1], data.offsets[1:] - 1
+    nonempty = ends >= starts
+    return bool(np.any(changes[ends[nonempty]] > changes[starts[nonempty]]))
+
+
+def _weights(
+    sample_weight: ArrayLike | None, order: IntArray | None, n_rows: int, n_queries: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Per-document and per-query weights; one of them, by the number given."""
+    if sample_weight is None:
+        return None, None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1 or len(weights) not in (n_rows, n_queries):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one per row ({n_rows}) or per query ({n_queries})"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    if len(weights) == n_rows:
+        return weights if order is None else weights[order], None
+    return None, weights

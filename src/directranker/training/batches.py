@@ -1,0 +1,139 @@
+"""Which documents a training step sees: whole queries, each document once, the most relevant first.
+
+Nothing is copied but the rows of the step at hand. Features are encoded by the transform once where the
+encoded table is small, else step by step, so that memory stays at the data's own size.
+
+>>> lists = Lists(relevance=np.array([0.0, 1.0, 2.0]), offsets=np.array([0, 2, 3]))
+>>> [batch.rows.tolist() for batch in Batches(lists, batch_queries=1, seed=0).epoch(0)]
+[[1, 0], [2]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features, Relevance
+
+__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
+
+CACHED_BYTES = 200 << 20  # an encoded table up to this size is kept
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The labels of documents, grouped by query, and what each document or query weighs."""
+
+    relevance: Relevance
+    offsets: IntArray
+    document_weight: NDArray[np.float64] | None = None
+    query_weight: NDArray[np.float64] | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def best_first(self) -> IntArray:
+        """The rows, each query's in descending order of their labels, as the pair kernel likes them."""
+        query_of_row = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
+        return np.lexsort((-self.relevance, query_of_row)).astype(np.int64)
+
+    def take(self, queries: IntArray) -> Batch:
+        """The documents of these queries, one query after another."""
+        lengths = np.diff(self.offsets)[queries]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.repeat(self.offsets[:-1][queries] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        rows = self.best_first[places]
+        return self._batch(rows, offsets, None if self.query_weight is None else self.query_weight[queries])
+
+    def deal(self, rows: IntArray) -> Batch:
+        """These documents as one list, whichever query they come from."""
+        best_first = rows[np.argsort(-self.relevance[rows], kind="stable")]
+        return self._batch(best_first, np.array([0, len(rows)], dtype=np.int64), None)
+
+    def _batch(self, rows: IntArray, offsets: IntArray, query_weight: NDArray[np.float64] | None) -> Batch:
+        document_weight = None if self.document_weight is None else self.document_weight[rows]
+        return Batch(rows, offsets, self.relevance[rows], document_weight, query_weight)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The documents of one step."""
+
+    rows: IntArray
+    offsets: IntArray
+    relevance: Relevance
+    document_weight: NDArray[np.float64] | None
+    query_weight: NDArray[np.float64] | None
+
+
+def growing(bounds: float | tuple[float, float], progress: float) -> float:
+    """A number, or one that grows exponentially from the first to the second bound.
+
+    >>> growing((10, 1000), 0.5)
+    100.0
+    >>> growing(7, 0.5)
+    7
+    """
+    if not isinstance(bounds, tuple):
+        return bounds
+    first, last = bounds
+    return float(first * (last / first) ** min(progress, 1.0))
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Epoch after epoch, all queries in a new order; the same seed gives the same batches."""
+
+    lists: Lists
+    batch_queries: int | tuple[int, int]
+    seed: int
+    list_size: int = 1000
+    """Without queries, documents are dealt anew to lists of about this size each epoch."""
+
+    def epoch(self, number: int, progress: float = 0.0) -> Iterator[Batch]:
+        """The batches of an epoch; `progress` through the training matters where batches grow."""
+        rng = np.random.default_rng((self.seed, number))
+        if self.lists.n_queries == 1:
+            n_rows = len(self.lists.relevance)
+            n_lists = max(1, round(n_rows / self.list_size))
+            for rows in np.array_split(rng.permutation(n_rows), n_lists):
+                yield self.lists.deal(rows)
+            return
+        size = max(1, round(growing(self.batch_queries, progress)))
+        queries = rng.permutation(self.lists.n_queries)
+        for start in range(0, len(queries), size):
+            yield self.lists.take(queries[start : start + size])
+
+
+class EncodedFeatures:
+    """A table of features as the net sees it: encoded by a fitted transform, in rows on demand."""
+
+    def __init__(self, table: Features, transform: Any, qid: IntArray, device: torch.device) -> None:
+        self._table = table
+        self._transform = transform
+        self._qid = qid
+        self._device = device
+        self._cached: torch.Tensor | None = None
+        n_columns = self._encode(np.arange(min(1, len(table)))).shape[1]
+        if len(table) * n_columns * 4 <= CACHED_BYTES:
+            self._cached = self._encode(np.arange(len(table)))
+
+    def _encode(self, rows: IntArray) -> torch.Tensor:
+        encoded = self._transform.transform(self._table[rows], qid=self._qid[rows])
+        return torch.from_numpy(np.ascontiguousarray(encoded, dtype=np.float32)).to(self._device)
+
+    def rows(self, rows: IntArray) -> torch.Tensor:
+        """The encoded features of these rows."""
+        if self._cached is None:
+            return self._encode(rows)
+        return self._cached.index_select(0, torch.from_numpy(rows).to(self._device))

@@ -1,0 +1,42 @@
+"""Ctrl-C during training: finish the batch, keep the best weights, say so."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+__all__ = ["DeferredInterrupt"]
+
+
+class DeferredInterrupt:
+    """Within it, a first Ctrl-C only sets `requested`; a second one interrupts as usual.
+
+    >>> with DeferredInterrupt() as interrupt:
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     interrupt.requested
+    True
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._previous: Any = None
+        # Only the main thread may handle signals; elsewhere an interrupt does not arrive anyway.
+        self._active = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Self:
+        if self._active:
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._active:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True

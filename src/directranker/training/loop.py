@@ -1,0 +1,284 @@
+"""The training loop: epoch → batch → step.
+
+A step scores each document of some queries once, takes cost and exact gradient of all their pairs from the
+objective, and hands the gradient back to the net. After each epoch the net is measured on the validation
+part, whose best epoch wins.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Relevance
+from directranker.errors import TrainingWarning
+from directranker.metrics import Metric
+from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
+from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
+from directranker.training.interrupts import DeferredInterrupt
+from directranker.training.progress import shown_progress
+from directranker.training.schedules import learning_rate_factor, make_optimizer
+
+__all__ = ["BatchCost", "EpochRecord", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
+
+SCORED_ROWS = 16_384  # documents scored at a time
+
+Stopped = Literal["max_epochs", "early_stopping", "interrupted", "non_finite"]
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What an epoch brought; kept in `history_` and given to callbacks."""
+
+    epoch: int
+    cost: float
+    metric: float | None
+    learning_rate: float
+    seconds: float
+
+    def in_words(self) -> str:
+        """For the progress bar."""
+        measured = "" if self.metric is None else f"  validation {self.metric:.4f}"
+        return f"cost {self.cost:.4f}{measured}  {self.seconds:.2f} s/epoch"
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How to train; see `DirectRanker` for what each means."""
+
+    optimizer: str | type[torch.optim.Optimizer] = "adamw"
+    learning_rate: float = 1e-3
+    schedule: str = "constant"
+    weight_decay: float = 0.0
+    momentum: float = 0.0
+    clip_norm: float | None = None
+    batch_queries: int | tuple[int, int] = 32
+    list_size: int = 1000
+    max_epochs: int = 100
+    max_steps: int | None = None
+    patience: int | None = None
+    seed: int = 0
+    progress: bool | None = None
+    callbacks: Sequence[Callable[[EpochRecord], None]] = ()
+    title: str = "training"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The part that tells when to stop."""
+
+    features: EncodedFeatures
+    relevance: Relevance
+    offsets: IntArray
+    metric: Metric
+
+    def measure(self, net: torch.nn.Module) -> float:
+        """The mean of the metric with the net as it is."""
+        scores = score_documents(net, self.features, len(self.relevance))
+        return self.metric(self.relevance, scores, offsets=self.offsets)
+
+
+class BatchCost(Protocol):
+    """Scores a batch's pairs or lists: gives the cost and puts the gradient into the net."""
+
+    def __call__(self, scores: torch.Tensor, batch: Batch, *, seed: int, progress: float) -> float:
+        """Call `backward` on the scores and return the cost."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a training went; the net itself has its best weights."""
+
+    history: list[EpochRecord]
+    best_epoch: int
+    stopped: Stopped
+
+
+def score_documents(net: torch.nn.Module, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
+    """Scores of all rows, some thousands at a time; the net is left in evaluation mode."""
+    net.eval()
+    scores = np.empty(n_rows, dtype=np.float32)
+    with torch.inference_mode():
+        for start in range(0, n_rows, SCORED_ROWS):
+            rows = np.arange(start, min(start + SCORED_ROWS, n_rows))
+            scores[rows] = net(features.rows(rows)).cpu().numpy()
+    return scores
+
+
+def train(
+    net: torch.nn.Module,
+    cost: BatchCost,
+    features: EncodedFeatures,
+    lists: Lists,
+    options: TrainingOptions,
+    *,
+    validation: Validation | None = None,
+    checkpoint: Callable[[], Checkpoint] | None = None,
+) -> Trained:
+    """Train a net until it stops getting better, or until the last epoch.
+
+    Torch's global random state is what it was afterwards: dropout draws from it, so it is seeded anew for
+    each epoch and put back in the end.
+    """
+    with torch.random.fork_rng(devices=[]):
+        training = _Training(net, cost, features, lists, options, validation)
+        return training.run(None if checkpoint is None else checkpoint())
+
+
+@dataclass
+class _Training:
+    net: torch.nn.Module
+    cost: BatchCost
+    features: EncodedFeatures
+    lists: Lists
+    options: TrainingOptions
+    validation: Validation | None
+    optimizer: torch.optim.Optimizer = field(init=False)
+    state: TrainingState = field(default_factory=TrainingState)
+    best: Tensors | None = None
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.optimizer = make_optimizer(
+            options.optimizer,
+            self.net.parameters(),
+            learning_rate=options.learning_rate,
+            weight_decay=options.weight_decay,
+            momentum=options.momentum,
+        )
+        self.batches = Batches(self.lists, options.batch_queries, options.seed, options.list_size)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there will be if nothing stops training early."""
+        if self.options.max_steps is not None:
+            return self.options.max_steps
+        size = self.options.batch_queries
+        mean_size = math.sqrt(size[0] * size[1]) if isinstance(size, tuple) else size
+        return max(1, math.ceil(self.lists.n_queries / mean_size) * self.options.max_epochs)
+
+    def run(self, checkpoint: Checkpoint | None) -> Trained:
+        if checkpoint is not None:
+            self.state, self.best = checkpoint.restore(self.net, self.optimizer)
+        initial = _copied(self.net)
+        stopped: Stopped = "max_epochs"
+        options = self.options
+        with (
+            DeferredInterrupt() as interrupt,
+            shown_progress(options.title, options.max_epochs, wanted=options.progress) as report,
+        ):
+            while not self.state.finished:
+                if self._is_over():
+                    break
+                ended = self._epoch(interrupt)
+                if not isinstance(ended, EpochRecord):
+                    stopped = ended
+                    break
+                self._keep(ended)
+                if self._has_no_patience_left():
+                    stopped = "early_stopping"
+                self.state.finished = stopped == "early_stopping" or self._is_over()
+                if checkpoint is not None:
+                    checkpoint.save(self.state, self.net, self.optimizer, self.best)
+                report(ended)
+                for callback in options.callbacks:
+                    callback(ended)
+        self._finish(stopped, initial)
+        history = [EpochRecord(**record) for record in self.state.history]
+        return Trained(history, self.state.best_epoch or self.state.epoch, stopped)
+
+    def _is_over(self) -> bool:
+        steps_left = self.options.max_steps is None or self.state.step < self.options.max_steps
+        return self.state.epoch >= self.options.max_epochs or not steps_left
+
+    def _has_no_patience_left(self) -> bool:
+        patience = self.options.patience
+        if patience is None or self.validation is None:
+            return False
+        return self.state.epoch - self.state.best_epoch >= patience
+
+    def _epoch(self, interrupt: DeferredInterrupt) -> EpochRecord | Stopped:
+        start = time.perf_counter()
+        epoch = self.state.epoch
+        torch.manual_seed(int(np.random.default_rng((self.options.seed, epoch, 1)).integers(2**63)))
+        self.net.train()
+        costs, weights = [], []
+        for batch in self.batches.epoch(epoch, self.state.step / self.n_steps):
+            cost = self._step(batch)
+            if not math.isfinite(cost):
+                return "non_finite"
+            if interrupt.requested:
+                return "interrupted"
+            costs.append(cost)
+            weights.append(len(batch.offsets) - 1)
+            if self.options.max_steps is not None and self.state.step >= self.options.max_steps:
+                break
+        metric = None if self.validation is None else self.validation.measure(self.net)
+        return EpochRecord(
+            epoch=epoch + 1,
+            cost=float(np.average(costs, weights=weights)) if costs else 0.0,
+            metric=metric,
+            learning_rate=self.optimizer.param_groups[0]["lr"],
+            seconds=time.perf_counter() - start,
+        )
+
+    def _step(self, batch: Batch) -> float:
+        options = self.options
+        factor = learning_rate_factor(options.schedule, step=self.state.step, n_steps=self.n_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = options.learning_rate * factor
+        self.optimizer.zero_grad(set_to_none=True)
+        scores = self.net(self.features.rows(batch.rows))
+        progress = self.state.step / self.n_steps
+        cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
+        if math.isfinite(cost):
+            if options.clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self.net.parameters(), options.clip_norm)
+            self.optimizer.step()
+        self.state.step += 1
+        return cost
+
+    def _keep(self, record: EpochRecord) -> None:
+        self.state.epoch = record.epoch
+        self.state.history.append(asdict(record))
+        if record.metric is None or math.isnan(record.metric):
+            return
+        if self.state.best_metric is None or record.metric > self.state.best_metric:
+            self.state.best_metric, self.state.best_epoch = record.metric, record.epoch
+            self.best = _copied(self.net)
+
+    def _finish(self, stopped: Stopped, initial: Tensors) -> None:
+        weights = self.best
+        if stopped == "non_finite":
+            weights = weights or initial
+            warnings.warn(
+                f"the cost became infinite or NaN in epoch {self.state.epoch + 1}; training stopped and the "
+                f"last good weights were kept. The learning rate ({self.options.learning_rate:g}) may be too "
+                "high, or features too large: try a tenth of it, or another transform",
+                TrainingWarning,
+                stacklevel=6,
+            )
+        if stopped == "interrupted":
+            kept = "the best weights so far" if weights else "the weights as they are"
+            warnings.warn(
+                f"training was interrupted in epoch {self.state.epoch + 1}; {kept} were kept",
+                TrainingWarning,
+                stacklevel=6,
+            )
+        if weights is not None:
+            self.net.load_state_dict(weights)
+        self.net.eval()
+
+
+def _copied(net: torch.nn.Module) -> Tensors:
+    copies: dict[str, Any] = {name: value.detach().clone() for name, value in net.state_dict().items()}
+    return copies
