@@ -155,7 +155,7 @@ def _feature_problem(
 
 
 @compiled
-def _parse_features(  # noqa: C901 - one token from left to right; more calls would cost the speed
+def _parse_features(
     text: Text,
     at: Position,
     features: Features,
@@ -173,38 +173,42 @@ def _parse_features(  # noqa: C901 - one token from left to right; more calls wo
     column = 0  # the first one not yet filled
     while True:
         token = _after_blanks(text, at)
-        if is_delimiter(text, token):
-            break
         index, at = digits(text, token, np.uint64(0))
         new_column = int(index) - first_index
-        if (
-            text[at] != COLON
-            or new_column < column
-            or new_column >= max_columns
-            or at - token > _10  # the index may have overflowed
-            or at == token
-        ):
-            problem = _feature_problem(text, token, at, index, column, first_index)
-            return problem, token, at, column, n_notes
+        is_index = text[at] == COLON and at != token and at - token <= _10  # or it may have overflowed
+        if not is_index or new_column < column or new_column >= max_columns:
+            break
         start = at + _1
         value, at, kind = number(text, start)
-        if kind == UNREADABLE:
-            return Problem.VALUE, token, at, column, n_notes
-        narrow = np.float32(value)
-        if kind == ROUGH and np.float32(value * _BELOW) != np.float32(value * _ABOVE):
-            kind = HARD
-        if kind != HARD and not allow_non_finite and not np.isfinite(narrow):
-            return Problem.NON_FINITE, token, at, column, n_notes
+        if kind != EXACT:  # an exact one has few digits, so it is finite as float32 too
+            problem, kind = _value_problem(value, kind, allow_non_finite)
+            if problem != Problem.NONE:
+                return problem, token, at, column, n_notes
+            if kind == HARD and new_column < width:
+                n_notes = _note(notes, n_notes, HARD_VALUE, row, new_column, start, at)
         if new_column < width:
             for gap in range(column, new_column):
                 values[gap] = missing
-            values[np.uint64(new_column)] = narrow
-            if kind == HARD:
-                n_notes = _note(notes, n_notes, HARD_VALUE, row, new_column, start, at)
+            values[np.uint64(new_column)] = value
         column = new_column + 1
+    if at != token or not is_delimiter(text, token):
+        problem = _feature_problem(text, token, at, index, column, first_index)
+        return problem, token, at, column, n_notes
     for gap in range(column, width):
         values[gap] = missing
     return Problem.NONE, token, token, column, n_notes
+
+
+@compiled
+def _value_problem(value: float, kind: int, allow_non_finite: bool) -> tuple[Problem, int]:
+    """What is wrong with a value that is not exact, and whether it must be read by Python."""
+    if kind == UNREADABLE:
+        return Problem.VALUE, kind
+    if kind == ROUGH and np.float32(value * _BELOW) != np.float32(value * _ABOVE):
+        return Problem.NONE, HARD
+    if kind != HARD and not allow_non_finite and not np.isfinite(np.float32(value)):
+        return Problem.NON_FINITE, kind
+    return Problem.NONE, kind
 
 
 @compiled

@@ -9,6 +9,7 @@ rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,11 +18,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, Relevance, as_relevance
+from directranker.data.checking import Features, Relevance, as_feature_names, as_relevance
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
-from directranker.metrics import evaluate
+from directranker.metrics import evaluate_per_query
 
 __all__ = ["EvalSet", "Ranker", "TrainingData"]
 
@@ -31,9 +32,12 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a ranker learns from: checked, and grouped by query."""
+    """What a ranker learns from: checked, and grouped by query without a copy of the features."""
 
-    features: Features
+    table: Features
+    """All features as they came."""
+    rows: IntArray | None
+    """The table's row of each document, query by query; None where the table is in that order."""
     relevance: Relevance
     offsets: IntArray
     document_weight: NDArray[np.float64] | None = None
@@ -48,6 +52,53 @@ class TrainingData:
     def query_of_row(self) -> IntArray:
         """The number of each row's query."""
         return np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
+
+    @property
+    def features(self) -> Features:
+        """The features, query by query; a copy where the table is in another order."""
+        return self.table if self.rows is None else self.table[self.rows]
+
+    def sample(self, most: int, seed: int) -> tuple[Features, IntArray]:
+        """Features and query numbers of all documents, or of about `most` of them, in whole queries."""
+        if len(self.relevance) <= most or self.n_queries == 1:
+            return self.features, self.query_of_row
+        queries = np.random.default_rng((seed, 11)).permutation(self.n_queries)
+        n_chosen = np.searchsorted(np.cumsum(np.diff(self.offsets)[queries]), most)
+        chosen = self.take(np.sort(queries[: max(1, n_chosen)]))
+        return chosen.features, chosen.query_of_row
+
+    def take(self, queries: IntArray) -> TrainingData:
+        """The documents of these queries."""
+        lengths = np.diff(self.offsets)[queries]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.repeat(self.offsets[:-1][queries] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        query_weight = None if self.query_weight is None else self.query_weight[queries]
+        return self._part(places, offsets, query_weight)
+
+    def take_rows(self, places: IntArray) -> TrainingData:
+        """These documents as one list."""
+        return self._part(places, np.array([0, len(places)], dtype=np.int64), self.query_weight)
+
+    def _part(
+        self, places: IntArray, offsets: IntArray, query_weight: NDArray[np.float64] | None
+    ) -> TrainingData:
+        return TrainingData(
+            table=self.table,
+            rows=places if self.rows is None else self.rows[places],
+            relevance=self.relevance[places],
+            offsets=offsets,
+            document_weight=None if self.document_weight is None else self.document_weight[places],
+            query_weight=query_weight,
+        )
+
+    @property
+    def can_teach(self) -> bool:
+        """Whether any query has documents of two different labels."""
+        if not len(self.relevance):
+            return False
+        changes = np.concatenate([[0], np.cumsum(np.diff(self.relevance) != 0)])
+        filled = np.diff(self.offsets) > 0
+        return bool(np.any(changes[self.offsets[1:][filled] - 1] > changes[self.offsets[:-1][filled]]))
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -91,8 +142,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            scores = self._scores(self._table(X, reset=False), X.qid)
-            return X.restore_order(scores)
+            query = np.repeat(np.arange(X.n_queries), np.diff(X.offsets))
+            return X.restore_order(self._scores(self._table(X, reset=False), query))
         table = self._table(X, reset=False)
         return self._scores(table, group_codes(qid, len(table)))
 
@@ -115,14 +166,38 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
         return self._compare(first.astype(np.float64), second.astype(np.float64))
 
-    def score(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
-        """The mean NDCG@10 in the paper's convention: labels from 1 on relevant, queries without left out."""
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """The mean NDCG@10 in the paper's convention: labels from 1 on relevant, queries without left out.
+
+        With weights, per row or per query, a query counts by the mean weight of its rows.
+        """
+        scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
             y, qid = X.restore_order(X.relevance), X.restore_order(X.qid)
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
-        scores = self.predict(X, qid=qid)
-        return evaluate(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
+        values = evaluate_per_query(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
+        counted = ~np.isnan(values)
+        if not counted.any():
+            return float("nan")
+        if sample_weight is None:
+            return float(values[counted].mean())
+        weights = _query_means(sample_weight, qid, len(scores))
+        return float(np.average(values[counted], weights=weights[counted]))
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted ranker to a folder that `load_ranker` reads."""
+        from directranker.persistence import save_ranker  # noqa: PLC0415 - a room above this one
+
+        check_is_fitted(self)
+        save_ranker(self, folder, overwrite=overwrite)
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         raise NotImplementedError
@@ -137,7 +212,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> TrainingData:
         data = self._grouped(X, y, qid, sample_weight, reset=True)
-        if not _can_learn(data):
+        if not data.can_teach:
             raise DataError(
                 "no query has documents of two different labels, so there is nothing to learn an order from; "
                 "look at the labels and at qid"
@@ -166,30 +241,56 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             if y is not None or qid is not None:
                 raise TypeError("a RankingDataset brings its own labels and queries; leave out y and qid")
             weights = _weights(sample_weight, X.original_rows, len(table), X.n_queries)
-            return TrainingData(table, X.relevance, X.offsets, *weights)
+            return TrainingData(table, None, X.relevance, X.offsets, *weights)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         relevance = as_relevance(_one_dimensional(y), len(table))
         grouping = group_by_query(qid, n_rows=len(table))
         weights = _weights(sample_weight, grouping.order, len(table), len(grouping.query_ids))
         if grouping.order is not None:
-            table, relevance = table[grouping.order], relevance[grouping.order]
-        return TrainingData(table, relevance, grouping.offsets, *weights)
+            relevance = relevance[grouping.order]
+        return TrainingData(table, grouping.order, relevance, grouping.offsets, *weights)
 
     def _table(self, X: Any, *, reset: bool) -> Features:
         if isinstance(X, RankingDataset):
-            if reset:
-                self.feature_names_in_ = np.array(X.feature_names, dtype=object)
-                self.n_features_in_ = X.n_features
-            elif X.n_features != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.n_features} features, {type(self).__name__} learnt {self.n_features_in_}"
-                )
+            self._check_names(X, reset=reset)
             return X.features
+        X = self._flattened(X, reset=reset)
         table: Features = validate_data(
             self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
         )
         return table
+
+    def _flattened(self, X: Any, *, reset: bool) -> Any:
+        """Documents of several dimensions, such as images, as rows; `input_shape_` keeps their shape."""
+        shape = np.shape(X)[1:] if getattr(X, "ndim", 2) > 2 else None
+        if reset:
+            self.__dict__.pop("input_shape_", None)
+            if shape is not None:
+                self.input_shape_ = tuple(shape)
+        elif shape is not None and shape != getattr(self, "input_shape_", None):
+            raise ValueError(f"documents have shape {shape}, unlike those that were learnt from")
+        return X if shape is None else np.asarray(X).reshape(len(X), -1)
+
+    def _check_names(self, data: RankingDataset, *, reset: bool) -> None:
+        # Names that a data set only got for want of any are none.
+        has_names = data.feature_names != as_feature_names((), data.n_features)
+        if reset:
+            self.n_features_in_ = data.n_features
+            self.__dict__.pop("feature_names_in_", None)
+            if has_names:
+                self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+            return
+        name = type(self).__name__
+        if data.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}"
+            )
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and has_names and tuple(known) != data.feature_names:
+            raise ValueError(
+                f"the features of X have other names or another order than when {name} was fitted"
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -218,13 +319,13 @@ def _one_dimensional(y: ArrayLike) -> NDArray[Any]:
     return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _can_learn(data: TrainingData) -> bool:
-    if not len(data.relevance):
-        return False
-    changes = np.concatenate([[0], np.cumsum(np.diff(data.relevance) != 0)])
-    starts, ends = data.offsets[:-1], data.offsets[1:] - 1
-    nonempty = ends >= starts
-    return bool(np.any(changes[ends[nonempty]] > changes[starts[nonempty]]))
+def _query_means(sample_weight: ArrayLike, qid: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    grouping = group_by_query(qid, n_rows=n_rows)
+    per_row, per_query = _weights(sample_weight, grouping.order, n_rows, len(grouping.query_ids))
+    if per_query is not None:
+        return per_query
+    assert per_row is not None  # noqa: S101 - one of both is given
+    return np.add.reduceat(per_row, grouping.offsets[:-1]) / np.diff(grouping.offsets)
 
 
 def _weights(

@@ -10,6 +10,7 @@ encoded table is small, else step by step, so that memory stays at the data's ow
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
+from directranker.data.transforms import Unchanged
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
 
@@ -115,25 +117,60 @@ class Batches:
             yield self.lists.take(queries[start : start + size])
 
 
+def _shared_tensor(array: Features) -> torch.Tensor:
+    """The same memory as a tensor, which torch warns of where it is read-only; it is only read."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.from_numpy(array)
+
+
 class EncodedFeatures:
     """A table of features as the net sees it: encoded by a fitted transform, in rows on demand."""
 
-    def __init__(self, table: Features, transform: Any, qid: IntArray, device: torch.device) -> None:
-        self._table = table
-        self._transform = transform
-        self._qid = qid
-        self._device = device
-        self._cached: torch.Tensor | None = None
-        n_columns = self._encode(np.arange(min(1, len(table)))).shape[1]
-        if len(table) * n_columns * 4 <= CACHED_BYTES:
-            self._cached = self._encode(np.arange(len(table)))
+    def __init__(
+        self,
+        table: Features,
+        transform: Any,
+        query: IntArray,
+        device: torch.device,
+        *,
+        rows: IntArray | None = None,
+        shape: tuple[int, ...] | None = None,
+        keep: bool = True,
+    ) -> None:
+        """Document i has the table's row i, or `rows[i]`, and belongs to `query[i]`.
 
-    def _encode(self, rows: IntArray) -> torch.Tensor:
-        encoded = self._transform.transform(self._table[rows], qid=self._qid[rows])
+        The net gets rows, or documents of this shape. What is only read once need not be kept.
+        """
+        self._table = table
+        self._rows = rows
+        self._transform = transform
+        self._query = query
+        self._device = device
+        self._shape = shape
+        self._whole = self._kept() if keep else None
+
+    def _kept(self) -> torch.Tensor | None:
+        """The whole table as the net sees it, by the table's rows, where that costs little or nothing."""
+        if isinstance(self._transform, Unchanged) and self._device.type == "cpu":
+            return _shared_tensor(self._table)
+        n_columns = self._encode(np.arange(min(1, len(self._query)))).shape[1]
+        if len(self._query) * n_columns * 4 > CACHED_BYTES:
+            return None
+        encoded = self._encode(np.arange(len(self._query)))
+        self._rows = None  # what is kept is in the order of the documents
+        return encoded
+
+    def _encode(self, documents: IntArray) -> torch.Tensor:
+        rows = documents if self._rows is None else self._rows[documents]
+        encoded = self._transform.transform(self._table[rows], qid=self._query[documents])
         return torch.from_numpy(np.ascontiguousarray(encoded, dtype=np.float32)).to(self._device)
 
-    def rows(self, rows: IntArray) -> torch.Tensor:
-        """The encoded features of these rows."""
-        if self._cached is None:
-            return self._encode(rows)
-        return self._cached.index_select(0, torch.from_numpy(rows).to(self._device))
+    def of(self, documents: IntArray) -> torch.Tensor:
+        """The encoded features of these documents."""
+        if self._whole is None:
+            encoded = self._encode(documents)
+        else:
+            rows = documents if self._rows is None else self._rows[documents]
+            encoded = self._whole.index_select(0, torch.from_numpy(rows).to(self._device))
+        return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)

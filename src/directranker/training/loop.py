@@ -110,7 +110,7 @@ def score_documents(net: torch.nn.Module, features: EncodedFeatures, n_rows: int
     with torch.inference_mode():
         for start in range(0, n_rows, SCORED_ROWS):
             rows = np.arange(start, min(start + SCORED_ROWS, n_rows))
-            scores[rows] = net(features.rows(rows)).cpu().numpy()
+            scores[rows] = net(features.of(rows)).cpu().numpy()
     return scores
 
 
@@ -237,7 +237,7 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
         self.optimizer.zero_grad(set_to_none=True)
-        scores = self.net(self.features.rows(batch.rows))
+        scores = self.net(self.features.of(batch.rows))
         progress = self.state.step / self.n_steps
         cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
         if math.isfinite(cost):

@@ -1,0 +1,136 @@
+"""The cross-entropy of all pairs with one exponential per document and hardly a logarithm, compiled.
+
+With τ(o) = tanh(o/2), or tanh(o) at twice the steepness, the pair (i, j) costs log(1 + q) with the slope
+−q/(1 + q), where q = e^(s_j − s_i) comes from `exponentials`. No logarithm is taken of a single pair: the
+factors 1 + q of a document j with several i are multiplied, and the logarithm is taken of the product before
+it can overflow. Queries whose scores lie too far apart take the loop that is stable for any scores.
+
+>>> from directranker.costs import Objective
+>>> scores = np.array([800.0, 0.0])
+>>> Objective()(scores, [1, 0]).cost, Objective()(scores, [0, 1]).cost
+(0.0, 800.0)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from directranker.compilation import compiled
+from directranker.costs.activations import steepness_of
+from directranker.costs.batches import Batch, Rule
+from directranker.costs.exponentials import FAR_APART, take_exponentials
+from directranker.costs.pair_kernel import compare_query
+from directranker.metrics.sorting import FloatArray
+from directranker.pairs.classes import Layout
+from directranker.pairs.drawing import lower_stop
+from directranker.pairs.swaps import SwapTerms
+
+__all__ = ["compare_by_exponentials"]
+
+LARGEST_LOG = 700.0  # of a product of factors
+
+# Sums may be taken in any order here, which lets them be vectorised; inf and nan keep their meaning.
+freely_summed = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+@freely_summed  # type: ignore[untyped-decorator]
+def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: FloatArray) -> float:
+    """A document with 1/e^s = `inverse` meets those below it: Σ q/(1 + q); shares and factors are noted."""
+    total = 0.0
+    for less in range(len(below)):
+        odds = below[less] * inverse
+        whole = 1.0 + odds
+        share = odds / whole
+        pulls[less] += share
+        factors[less] *= whole
+        total += share
+    return total
+
+
+@compiled
+def meet(
+    above: FloatArray,
+    above_pulls: FloatArray,
+    below: FloatArray,
+    below_pulls: FloatArray,
+    factors: FloatArray,
+) -> None:
+    """Some documents meet those below them, all by their exponentials."""
+    for more in range(len(above)):
+        above_pulls[more] -= meet_one(below, 1.0 / above[more], below_pulls, factors)
+
+
+@compiled
+def sum_of_logs(factors: FloatArray) -> float:
+    """Σ log of the factors, which become 1 again."""
+    total = 0.0
+    for at in range(len(factors)):
+        total += math.log(factors[at])
+        factors[at] = 1.0
+    return total
+
+
+@compiled
+def compare_by_exponentials(
+    rule: Rule,
+    layout: Layout,
+    batch: Batch,
+    swap: SwapTerms,
+    first: int,
+    last: int,
+    costs: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """The queries `first:last`; weights of documents and pairs are not looked at."""
+    longest = 0
+    for query in range(first, last):
+        longest = max(longest, layout.offsets[query + 1] - layout.offsets[query])
+    exponentials, pulls, factors = np.empty((3, longest))
+    factors[:] = 1.0
+    steepness = steepness_of(rule.activation)
+    for query in range(first, last):
+        start, stop = layout.offsets[query], layout.offsets[query + 1]
+        if batch.draws[query] > 0 or layout.first[query + 1] - layout.first[query] < 2:
+            continue
+        spread = take_exponentials(batch.scores[start:stop], steepness, exponentials)
+        if spread > FAR_APART:
+            costs[query] = compare_query(rule, layout, batch, swap, query, gradient)
+            continue
+        pulls[: stop - start] = 0.0
+        rows_per_log = int(LARGEST_LOG / (spread + 0.7))  # a factor is below 2 e^spread
+        costs[query] = batch.scale[query] * compare_classes(
+            rule, layout, query, rows_per_log, exponentials, pulls, factors
+        )
+        for at in range(stop - start):
+            gradient[start + at] = batch.scale[query] * steepness * pulls[at]
+
+
+@compiled
+def compare_classes(
+    rule: Rule,
+    layout: Layout,
+    query: int,
+    rows_per_log: int,
+    exponentials: FloatArray,
+    pulls: FloatArray,
+    factors: FloatArray,
+) -> float:
+    """Each class with those that it meets; places are counted from the query's first."""
+    start, n = layout.offsets[query], layout.offsets[query + 1] - layout.offsets[query]
+    total, rows = 0.0, 0  # rows: how many factors a product may have by now
+    for upper in range(layout.first[query], layout.first[query + 1] - 1):
+        begin = layout.starts[upper + 1] - start
+        stop = lower_stop(layout, query, upper, rule.neighbours) - start
+        more = layout.starts[upper] - start
+        while more < begin:
+            until = min(begin, more + rows_per_log - rows)
+            above, above_pulls = exponentials[more:until], pulls[more:until]
+            meet(above, above_pulls, exponentials[begin:stop], pulls[begin:stop], factors[begin:stop])
+            rows, more = rows + until - more, until
+            if rows == rows_per_log:
+                total += sum_of_logs(factors[:n])
+                rows = 0
+    return total + sum_of_logs(factors[:n])

@@ -1,0 +1,177 @@
+"""τ, the activation of the ranking head: odd and sign-conserving, by name or checked on entry.
+
+Theorem 1 of the DirectRanker paper needs τ(−x) = −τ(x) and sign(τ(x)) = sign(x): then r(x, y) =
+τ(g(x) − g(y)) is reflexive, antisymmetric and transitive. A function without these properties is refused,
+with the reason.
+
+>>> odd_activation("half_tanh")(torch.tensor([-2.0, 0.0, 2.0]))
+tensor([-0.7616,  0.0000,  0.7616])
+>>> odd_activation("sigmoid")
+Traceback (most recent call last):
+ValueError: sigmoid is not odd: it is ½ at 0, so r(x, x) would be ½ and Theorem 1 fails; half_tanh,
+2σ(x) − 1, is the odd form of it
+>>> odd_activation(lambda x: x + 1)
+Traceback (most recent call last):
+ValueError: the head's activation <lambda> is 1 at x = 0 in float64; it must be 0 there, or r(x, x) is not 0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from directranker.metrics.rules import unknown_word
+
+__all__ = ["ODD_ACTIVATIONS", "Activation", "activation_name", "odd_activation"]
+
+Activation = Callable[[Tensor], Tensor]
+"""An element-wise function of a tensor."""
+
+
+def _half_tanh(x: Tensor) -> Tensor:
+    return torch.tanh(x / 2)
+
+
+def _arctan(x: Tensor) -> Tensor:
+    return torch.arctan(x) * (2 / math.pi)
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+ODD_ACTIVATIONS: dict[str, Activation] = {
+    "identity": _identity,
+    "tanh": torch.tanh,
+    "half_tanh": _half_tanh,
+    "softsign": torch.nn.functional.softsign,
+    "arctan": _arctan,
+    "erf": torch.erf,
+    "arcsinh": torch.arcsinh,
+}
+"""τ by name: x, tanh x, tanh(x/2) as in RankNet, x / (1 + |x|), (2/π)·arctan x, erf x, and arcsinh x.
+
+All but `identity` and `arcsinh` stay within [−1, 1].
+"""
+
+_NOT_ZERO = "it is {0} at 0, so r(x, x) would be {0} and Theorem 1 fails; {1}"
+_ONE_SIDED = "below 0 it is not the mirror of above, so r(x, y) = −r(y, x) fails; {0} is odd"
+_REFUSALS = {
+    "sigmoid": _NOT_ZERO.format("½", "half_tanh, 2σ(x) − 1, is the odd form of it"),
+    "softplus": _NOT_ZERO.format("log 2", "arcsinh is odd"),
+    "exp": _NOT_ZERO.format("1", "arcsinh is odd"),
+    "softmax": "it is of a whole list and never below 0, so r(x, y) = −r(y, x) fails; tanh is odd",
+    **dict.fromkeys(("relu", "leaky_relu", "elu", "selu", "gelu"), _ONE_SIDED.format("identity")),
+    **dict.fromkeys(("silu", "swish", "mish"), _ONE_SIDED.format("softsign")),
+}
+
+DEAD_ZONE = {torch.float64: 1e-6, torch.float32: 1e-2}
+"""Below this a τ may round to 0, as 2σ(x) − 1 does; the head gives such r its sign back."""
+
+
+def odd_activation(activation: str | Activation) -> Activation:
+    """The τ of a name, or the given function after a check that it is odd and sign-conserving.
+
+    The check evaluates the function in float64 and float32 at 0 and on a grid from the smallest number to
+    the largest, both signs. It forgives rounding, since the head computes antisymmetrically whatever τ is.
+
+    >>> odd_activation("tanh") is torch.tanh
+    True
+    >>> odd_activation(torch.sinh) is torch.sinh
+    True
+    >>> odd_activation("tahn")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: the head's activation 'tahn' is unknown; did you mean 'tanh'? There are 'identity', ...
+    """
+    if isinstance(activation, str):
+        return _named(activation)
+    if not callable(activation):
+        raise TypeError(
+            f"the head's activation is {activation!r}; give a name, such as 'tanh', or a function of a tensor"
+        )
+    for dtype in (torch.float64, torch.float32):
+        _check(activation, dtype)
+    return activation
+
+
+def activation_name(activation: str | Activation) -> str:
+    """What to call an activation: its own name, or its class.
+
+    >>> activation_name("tanh"), activation_name(torch.sinh), activation_name(torch.nn.Hardtanh())
+    ('tanh', 'sinh', 'Hardtanh')
+    """
+    if isinstance(activation, str):
+        return activation
+    return str(getattr(activation, "__name__", type(activation).__name__))
+
+
+def _named(name: str) -> Activation:
+    if name in _REFUSALS:
+        raise ValueError(f"{name} is not odd: {_REFUSALS[name]}")
+    if name not in ODD_ACTIVATIONS:
+        raise ValueError(unknown_word("the head's activation", name, ODD_ACTIVATIONS))
+    return ODD_ACTIVATIONS[name]
+
+
+def _check(activation: Activation, dtype: torch.dtype) -> None:
+    grid = _grid(dtype)
+    zero, one = _evaluated(activation, torch.tensor([0.0, 1.0], dtype=dtype))
+    if zero != 0:
+        raise _fault(activation, 0.0, float(zero), dtype, "0 there, or r(x, x) is not 0")
+    above, below = _evaluated(activation, grid), _evaluated(activation, -grid)
+    rounding = 32 * torch.finfo(dtype).eps * torch.maximum(above.abs(), one.abs())
+    # Infinite values are equal, though their difference is not a number.
+    odd = (below == -above) | ((below + above).abs() <= rounding)
+    _refuse_first(~odd, activation, -grid, below, "odd, τ(−x) = −τ(x)")
+    conserving = (above > 0) | ((grid < DEAD_ZONE[dtype]) & (above >= -rounding))
+    _refuse_first(~conserving, activation, grid, above, "above 0 for every x > 0, to conserve the sign")
+    few = (grid >= 1) & (grid <= 2)
+    alone = torch.cat([_evaluated(activation, x) for x in torch.split(grid[few], 1)])
+    mixed = (alone - above[few]).abs() > rounding[few]
+    _refuse_first(mixed, activation, grid[few], alone, "element-wise, whatever stands beside x")
+
+
+def _grid(dtype: torch.dtype) -> Tensor:
+    """Positive numbers: 1, the smallest, the largest, evenly spaced ones, and every magnitude between."""
+    limits = torch.finfo(dtype)
+    edges = torch.tensor([1.0, limits.tiny * limits.eps, limits.tiny, limits.max], dtype=torch.float64)
+    exponents = torch.linspace(math.log10(limits.tiny), math.log10(limits.max), 1500, dtype=torch.float64)
+    magnitudes = (10.0**exponents).clamp(max=limits.max)
+    even = torch.linspace(0.01, 20.0, 500, dtype=torch.float64)
+    return torch.cat([edges, even, magnitudes]).to(dtype)
+
+
+def _evaluated(activation: Activation, x: Tensor) -> Tensor:
+    name = activation_name(activation)
+    try:
+        with torch.no_grad():
+            values: Any = activation(x)
+    except Exception as error:
+        raise TypeError(f"the head's activation {name} fails on a {x.dtype} tensor: {error}") from error
+    if not isinstance(values, Tensor) or values.shape != x.shape:
+        got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise TypeError(
+            f"the head's activation {name} makes {got} of a tensor of shape {tuple(x.shape)}; "
+            "give a function that keeps the shape"
+        )
+    _refuse_first(values.isnan(), activation, x, values, "a number")
+    return values
+
+
+def _refuse_first(wrong: Tensor, activation: Activation, x: Tensor, values: Tensor, law: str) -> None:
+    """Raise for the wrong x that is nearest to 1, where a person would look first."""
+    places = torch.nonzero(wrong).ravel()
+    if len(places):
+        nearest = places[x[places].abs().log().abs().argmin()]
+        raise _fault(activation, float(x[nearest]), float(values[nearest]), x.dtype, law)
+
+
+def _fault(activation: Activation, x: float, value: float, dtype: torch.dtype, law: str) -> ValueError:
+    name, kind = activation_name(activation), str(dtype).removeprefix("torch.")
+    return ValueError(
+        f"the head's activation {name} is {value:.6g} at x = {x:.6g} in {kind}; it must be {law}"
+    )

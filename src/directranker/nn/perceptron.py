@@ -1,0 +1,121 @@
+"""The default feature net: a multi-layer perceptron that ends in its last hidden layer.
+
+>>> feature_mlp(4, hidden_layers=(8, 3), activation="tanh", dropout=0.5)
+Sequential(
+  (linear_1): Linear(in_features=4, out_features=8, bias=True)
+  (activation_1): Tanh()
+  (dropout_1): Dropout(p=0.5, inplace=False)
+  (linear_2): Linear(in_features=8, out_features=3, bias=True)
+  (activation_2): Tanh()
+  (dropout_2): Dropout(p=0.5, inplace=False)
+)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypedDict
+
+from torch import nn
+
+from directranker.metrics.rules import unknown_word
+from directranker.nn.checking import count, counts
+
+__all__ = ["FEATURE_ACTIVATIONS", "NORMALISATIONS", "MlpOptions", "feature_mlp"]
+
+ModuleMaker = Callable[[], nn.Module]
+
+FEATURE_ACTIVATIONS: dict[str, ModuleMaker] = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "gelu": nn.GELU,
+    "elu": nn.ELU,
+    "leaky_relu": nn.LeakyReLU,
+    "silu": nn.SiLU,
+    "sigmoid": nn.Sigmoid,
+    "softplus": nn.Softplus,
+    "softsign": nn.Softsign,
+    "identity": nn.Identity,
+}
+"""Activations inside f by name; unlike the head's they need not be odd."""
+
+NORMALISATIONS: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+"""Normalisation after each linear layer by name.
+
+In training, `batch` couples the documents of a batch; in evaluation each is scored on its own.
+"""
+
+
+class MlpOptions(TypedDict, total=False):
+    """The options of `feature_mlp`, as keyword arguments; each is explained there."""
+
+    hidden_layers: Sequence[int]
+    activation: str | ModuleMaker
+    dropout: float
+    bias: bool
+    normalisation: str | None
+
+
+def feature_mlp(
+    n_features: int,
+    *,
+    hidden_layers: Sequence[int] = (64,),
+    activation: str | ModuleMaker = "relu",
+    dropout: float = 0.0,
+    bias: bool = True,
+    normalisation: str | None = None,
+) -> nn.Sequential:
+    """A perceptron without an output layer, since the ranking head follows.
+
+    Each hidden layer is linear, then `normalisation` (None, "batch" or "layer"), `activation` (a name, or
+    what makes a module, such as `torch.nn.PReLU`) and `dropout`. Without hidden layers f is the identity,
+    and the ranker linear.
+
+    >>> feature_mlp(4, hidden_layers=())
+    Sequential()
+    >>> feature_mlp(4, normalisation="btach")
+    Traceback (most recent call last):
+    ValueError: normalisation 'btach' is unknown; did you mean 'batch'? There are 'batch', 'layer', None
+    """
+    n_inputs = count("n_features", n_features, wanted="a whole number of at least 1")
+    widths = counts(
+        "hidden_layers", hidden_layers, wanted="the widths in turn, such as (100, 50), (64,) or ()"
+    )
+    make_activation = _activation_maker(activation)
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
+    if normalisation is not None and normalisation not in NORMALISATIONS:
+        raise ValueError(unknown_word("normalisation", normalisation, [*NORMALISATIONS, None]))
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    for number, (width_in, width_out) in enumerate(pairwise((n_inputs, *widths)), start=1):
+        layers[f"linear_{number}"] = nn.Linear(width_in, width_out, bias=bias)
+        if normalisation is not None:
+            layers[f"normalisation_{number}"] = NORMALISATIONS[normalisation](width_out)
+        layers[f"activation_{number}"] = make_activation()
+        if dropout > 0:
+            layers[f"dropout_{number}"] = nn.Dropout(dropout)
+    return nn.Sequential(layers)
+
+
+def _activation_maker(activation: Any) -> ModuleMaker:
+    if isinstance(activation, str):
+        if activation not in FEATURE_ACTIVATIONS:
+            raise ValueError(unknown_word("activation", activation, FEATURE_ACTIVATIONS))
+        return FEATURE_ACTIVATIONS[activation]
+    if isinstance(activation, nn.Module) or not callable(activation):
+        raise TypeError(
+            f"activation is {activation!r}; give a name, such as 'relu', or what makes a module, such as "
+            "torch.nn.ReLU"
+        )
+    return lambda: _made_activation(activation)
+
+
+def _made_activation(make: Callable[[], Any]) -> nn.Module:
+    made = make()
+    if not isinstance(made, nn.Module):
+        raise TypeError(
+            f"activation makes {made!r}; give what makes a torch.nn.Module, such as torch.nn.ReLU"
+        )
+    return made

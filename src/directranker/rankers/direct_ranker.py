@@ -1,0 +1,353 @@
+"""The DirectRanker: r(x, y) = τ(w·f(x) − w·f(y)), trained on pairs, used as one score per document.
+
+Köppel, Segner, Wagener, Pensel, Karwath, Kramer: Pairwise Learning to Rank by Neural Networks Revisited.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> train, test = example_dataset().split(0.7, random_state=0)
+>>> ranker = DirectRanker(max_epochs=5, random_state=0).fit(train)
+>>> ranker.score(test) > 0.6
+True
+>>> ranker.compare(test.features[:2], test.features[:2]).tolist()
+[0.0, 0.0]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.costs import Objective
+from directranker.data.checking import Features
+from directranker.data.transforms import as_transform
+from directranker.metrics import Metric
+from directranker.nn import DirectRankerNet, compare_scores
+from directranker.rankers.base import Ranker, TrainingData
+from directranker.rankers.objective_cost import ObjectiveCost
+from directranker.rankers.validation import split_off_validation
+from directranker.training.batches import EncodedFeatures, Lists
+from directranker.training.checkpoints import Checkpoint, fingerprint
+from directranker.training.loop import EpochRecord, TrainingOptions, Validation, score_documents, train
+
+__all__ = ["DirectRanker"]
+
+FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
+
+
+class DirectRanker(Ranker):
+    """Rank by a neural net that is trained on pairs and whose comparisons are an order.
+
+    Parameters
+    ----------
+    hidden_layers, activation, dropout, bias, normalisation
+        The feature net f, a multi-layer perceptron: widths of its layers, what follows each (`"relu"`,
+        `"tanh"`, …), the share of outputs dropped in training, and `"batch"` or `"layer"` normalisation.
+    feature_net
+        Instead of these, any torch module, or a function from the number of features to one.
+    head_activation
+        τ: `"half_tanh"`, `"tanh"`, `"identity"`, `"softsign"`, `"arctan"`, or an odd function.
+    cost
+        Of pairs: `"cross_entropy"`, `"squared"`, `"squared_difference"`, `"relevance_weighted"`, `"hinge"`,
+        `"exponential"`, or a function of r and both labels; of lists: `"listnet"`, `"softmax"`, `"listmle"`.
+    pairs
+        `"all"` of different labels, or `"adjacent"`: neighbouring relevance classes only.
+    pair_weight
+        None, `"label_difference"`, `"delta_ndcg@10"`, `"delta_map"`, or a function.
+    max_pairs
+        At most so many pairs of a query in a step, drawn at random; a pair of numbers grows exponentially.
+    normalise
+        The mean over `"queries"` of each one's mean, over all `"pairs"`, or the `"sum"`.
+    transform
+        What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
+        a transformer; fitted on the training part alone.
+    optimizer, learning_rate, schedule, weight_decay, momentum, clip_norm
+        A name or a torch class; `"constant"`, `"step"` (the paper's) or `"cosine"`; the largest gradient.
+    batch_queries
+        Queries per step; a pair of numbers grows exponentially over the training.
+    list_size
+        Without queries, documents are dealt anew each epoch to lists of about this size.
+    max_epochs, max_steps
+        When to end at the latest.
+    early_stopping, patience, validation_fraction, metric
+        Stop after `patience` epochs without a better metric on the `eval_set`, or on this fraction of the
+        queries that is then held out, and keep the best epoch.
+    checkpoint
+        A folder to write to after each epoch and to go on from when the same fit is started again.
+    device
+        `"auto"`, `"cpu"`, `"cuda"`, …
+    random_state
+        The same number gives the same ranker.
+    progress
+        Show a bar; None where standard error is a terminal.
+    callbacks
+        Called with the `EpochRecord` of each epoch.
+
+    Attributes
+    ----------
+    net_, transform_
+        The trained net and the fitted transform.
+    history_
+        A record per epoch: cost, metric, learning rate, seconds.
+    n_epochs_, best_epoch_, stopped_
+        How many epochs there were, which one is kept, and why it ended.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_layers: Sequence[int] = (128,),
+        activation: Any = "relu",
+        dropout: float = 0.5,
+        bias: bool = True,
+        normalisation: str | None = None,
+        feature_net: Any = None,
+        head_activation: Any = "half_tanh",
+        cost: Any = "cross_entropy",
+        pairs: str = "all",
+        pair_weight: Any = None,
+        max_pairs: int | tuple[int, int] | None = None,
+        normalise: str = "queries",
+        transform: Any = "piecewise-linear",
+        optimizer: Any = "adamw",
+        learning_rate: float = 1e-3,
+        schedule: str = "constant",
+        weight_decay: float = 1e-2,
+        momentum: float = 0.0,
+        clip_norm: float | None = None,
+        batch_queries: int | tuple[int, int] = 32,
+        list_size: int = 1000,
+        max_epochs: int = 100,
+        max_steps: int | None = None,
+        early_stopping: bool = True,
+        patience: int = 10,
+        validation_fraction: float = 0.2,
+        metric: str | Metric = "ndcg@10",
+        checkpoint: str | Path | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        progress: bool | None = None,
+        callbacks: Sequence[Callable[[EpochRecord], None]] = (),
+    ) -> None:
+        self.hidden_layers = hidden_layers
+        self.activation = activation
+        self.dropout = dropout
+        self.bias = bias
+        self.normalisation = normalisation
+        self.feature_net = feature_net
+        self.head_activation = head_activation
+        self.cost = cost
+        self.pairs = pairs
+        self.pair_weight = pair_weight
+        self.max_pairs = max_pairs
+        self.normalise = normalise
+        self.transform = transform
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.momentum = momentum
+        self.clip_norm = clip_norm
+        self.batch_queries = batch_queries
+        self.list_size = list_size
+        self.max_epochs = max_epochs
+        self.max_steps = max_steps
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.checkpoint = checkpoint
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+        self.callbacks = callbacks
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The published configuration: quantile-normal features, tanh, (Δy − r)², Adam with step decay.
+
+        Pairs of neighbouring classes, 3 to 10 of a query and 10 to 100 queries a step, both growing over the
+        training.
+
+        >>> DirectRanker.paper(max_steps=10).learning_rate
+        0.01
+        """
+        published: dict[str, Any] = {
+            "hidden_layers": (50,),
+            "activation": "tanh",
+            "dropout": 0.0,
+            "head_activation": "half_tanh",
+            "cost": "squared_difference",
+            "pairs": "adjacent",
+            "max_pairs": (3, 10),
+            "normalise": "pairs",
+            "transform": "quantile-normal",
+            "optimizer": "adam",
+            "learning_rate": 0.01,
+            "schedule": "step",
+            "weight_decay": 0.0,
+            "batch_queries": (10, 100),
+            "max_epochs": 10_000,
+            "max_steps": 3000,
+            "patience": 100,
+        }
+        return cls(**{**published, **changes})
+
+    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+        seed = as_seed(self.random_state)
+        objective = self._objective()
+        metric = (
+            self.metric if isinstance(self.metric, Metric) else Metric.parse(self.metric, convention="paper")
+        )
+        checkpoint = self._checkpoint(seed, data, validation)
+        if validation is None and self.early_stopping:
+            data, validation = split_off_validation(data, self.validation_fraction, seed)
+        device = as_device(self.device)
+        # Fitted on what is trained on, and on nothing else.
+        sample, query = data.sample(FITTED_ROWS, seed)
+        self.transform_ = as_transform(self.transform).fit(sample, qid=query)
+        features = self._encoded(data, device)
+        self.net_ = self.build_net(random_state=seed).to(device)
+        lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
+        trained = train(
+            self.net_,
+            ObjectiveCost(objective, self.max_pairs),
+            features,
+            lists,
+            self._options(seed),
+            validation=None if validation is None else self._validation(validation, metric, device),
+            checkpoint=checkpoint,
+        )
+        self.net_.to("cpu")
+        self.history_ = trained.history
+        self.n_epochs_ = len(trained.history)
+        self.best_epoch_ = trained.best_epoch
+        self.stopped_ = trained.stopped
+
+    def build_net(self, *, random_state: int | None = None) -> DirectRankerNet:
+        """The net for what the fitted transform makes of the features, with weights at random."""
+        return DirectRankerNet.build(
+            self._input_shape(),
+            feature_net=self.feature_net,
+            head_activation=self.head_activation,
+            random_state=random_state,
+            hidden_layers=self.hidden_layers,
+            activation=self.activation,
+            dropout=self.dropout,
+            bias=self.bias,
+            normalisation=self.normalisation,
+        )
+
+    def _input_shape(self) -> tuple[int, ...]:
+        one_row = np.zeros((1, self.transform_.n_features_in_), dtype=np.float32)
+        n_columns = int(self.transform_.transform(one_row).shape[1])
+        shape: tuple[int, ...] = getattr(self, "input_shape_", (n_columns,))
+        if math.prod(shape) != n_columns:
+            raise ValueError(
+                f"the transform makes {n_columns} columns of documents of shape {shape}; "
+                "for documents of several dimensions take 'none' or 'standard'"
+            )
+        return shape
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.cost,
+            head_activation=self.head_activation,
+            pairs=self.pairs,
+            pair_weight=self.pair_weight,
+            normalise=self.normalise,
+        )
+
+    def _options(self, seed: int) -> TrainingOptions:
+        return TrainingOptions(
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            momentum=self.momentum,
+            clip_norm=self.clip_norm,
+            batch_queries=self.batch_queries,
+            list_size=self.list_size,
+            max_epochs=self.max_epochs,
+            max_steps=self.max_steps,
+            patience=self.patience if self.early_stopping else None,
+            seed=seed,
+            progress=self.progress,
+            callbacks=self.callbacks,
+            title=type(self).__name__,
+        )
+
+    def _encoded(self, data: TrainingData, device: torch.device) -> EncodedFeatures:
+        shape = self._input_shape()
+        return EncodedFeatures(
+            data.table, self.transform_, data.query_of_row, device, rows=data.rows, shape=shape
+        )
+
+    def _validation(self, data: TrainingData, metric: Metric, device: torch.device) -> Validation:
+        features = self._encoded(data, device)
+        return Validation(features, data.relevance, data.offsets, metric)
+
+    def _checkpoint(
+        self, seed: int, data: TrainingData, validation: TrainingData | None
+    ) -> Callable[[], Checkpoint] | None:
+        if self.checkpoint is None:
+            return None
+        folder = self.checkpoint
+        left_out = {"checkpoint", "progress", "callbacks", "device", "random_state"}
+        parameters = {name: value for name, value in self.get_params().items() if name not in left_out}
+        parts = [data] if validation is None else [data, validation]
+        arrays = [
+            array
+            for part in parts
+            for array in (
+                part.features,
+                part.relevance,
+                part.offsets,
+                part.document_weight,
+                part.query_weight,
+            )
+        ]
+        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays))
+
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        cpu = torch.device("cpu")
+        features = EncodedFeatures(table, self.transform_, query, cpu, shape=self._input_shape(), keep=False)
+        return score_documents(self.net_, features, len(table))
+
+    def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        return compare_scores(first, second, self.head_activation).astype(np.float64)
+
+
+def as_seed(random_state: Any) -> int:
+    """A seed from None, an int, a NumPy generator or a RandomState.
+
+    >>> as_seed(7)
+    7
+    """
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state is {random_state}; give a number from 0 on")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    raise TypeError(f"random_state is {random_state!r}; give None, an int or a NumPy generator")
+
+
+def as_device(device: str) -> torch.device:
+    """The device of this name; `"auto"` is a GPU where torch sees one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device {device!r} is unknown to torch: {error}") from None

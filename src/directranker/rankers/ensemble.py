@@ -1,0 +1,96 @@
+"""Several rankers of one kind, of different seeds, as one: their scores standardised per query and averaged.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.rankers.direct_ranker import DirectRanker
+>>> data = example_dataset().select(range(40))
+>>> ensemble = Ensemble(DirectRanker(max_epochs=2), 3, random_state=0).fit(data)
+>>> len(ensemble.rankers_)
+3
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features
+from directranker.rankers.base import EvalSet, Ranker
+from directranker.rankers.direct_ranker import as_seed
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(Ranker):
+    """The mean of `n` rankers that differ in their seed.
+
+    Parameters
+    ----------
+    ranker
+        Any ranker with a `random_state`; it is cloned, never fitted itself.
+    n
+        How many.
+    random_state
+        The seed that theirs come from.
+    n_jobs
+        How many are trained at the same time, in processes of their own; None for one after another.
+
+    """
+
+    def __init__(
+        self, ranker: Any = None, n: int = 5, *, random_state: Any = None, n_jobs: int | None = None
+    ) -> None:
+        self.ranker = ranker
+        self.n = n
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet = None,
+    ) -> Self:
+        """Fit all rankers to the same data."""
+        if not isinstance(self.ranker, Ranker):
+            raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
+        if self.n < 1:
+            raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
+        self._training_data(X, y, qid, sample_weight)  # told once what is wrong with the data
+        seeds = np.random.default_rng(as_seed(self.random_state)).integers(2**31, size=self.n)
+        members = [clone(self.ranker).set_params(random_state=int(seed)) for seed in seeds]
+        options = {"qid": qid, "sample_weight": sample_weight, "eval_set": eval_set}
+        self.rankers_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted)(member, X, y, options) for member in members
+        )
+        return self
+
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        total = np.zeros(len(table))
+        for ranker in self.rankers_:
+            total += standardised(ranker._scores(table, query), query)
+        return (total / len(self.rankers_)).astype(np.float32)
+
+
+def _fitted(ranker: Ranker, X: Any, y: ArrayLike | None, options: dict[str, Any]) -> Ranker:
+    return ranker.fit(X, y, **options)
+
+
+def standardised(scores: NDArray[Any], query: IntArray) -> NDArray[np.float64]:
+    """Scores less their query's mean, divided by its deviation; 0 where all are equal.
+
+    >>> standardised(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1])).tolist()
+    [-1.0, 1.0, 0.0]
+    """
+    values = scores.astype(np.float64)
+    counts = np.maximum(np.bincount(query), 1)
+    values = values - (np.bincount(query, values) / counts)[query]
+    deviation = np.sqrt(np.bincount(query, values**2) / counts)[query]
+    return np.divide(values, deviation, out=np.zeros_like(values), where=deviation > 0)

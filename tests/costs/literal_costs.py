@@ -1,0 +1,145 @@
+"""The slow twin: every objective by its definition, a double loop over the documents of each query.
+
+It shares nothing with the library but the names and, for ΔNDCG and ΔMAP, the measures themselves: two
+documents are swapped in the ranked list, and the list is measured again.
+
+>>> literal_cost([0.25, 0.0], [1, 0], [0, 2], cost="hinge", activation="identity")
+0.75
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from directranker.metrics import average_precision, ndcg
+
+Numbers = Sequence[float]
+
+TAUS: dict[str, Callable[[float], float]] = {
+    "identity": lambda o: o,
+    "tanh": math.tanh,
+    "half_tanh": lambda o: math.tanh(o / 2),
+    "softsign": lambda o: o / (1 + abs(o)),
+    "arctan": lambda o: 2 / math.pi * math.atan(o),
+    "erf": math.erf,
+    "arcsinh": math.asinh,
+}
+COSTS: dict[str, Callable[[float, float, float], float]] = {
+    "squared": lambda r, y_i, y_j: (1 - r) ** 2,
+    "squared_difference": lambda r, y_i, y_j: ((y_i - y_j) - r) ** 2,
+    "relevance_weighted": lambda r, y_i, y_j: y_i * (1 - r) ** 2,
+    "cross_entropy": lambda r, y_i, y_j: -math.log((1 + r) / 2),
+    "hinge": lambda r, y_i, y_j: max(0, 1 - r),
+    "exponential": lambda r, y_i, y_j: math.exp(-r),
+}
+
+
+def literal_cost(
+    scores: Numbers,
+    labels: Numbers,
+    offsets: Sequence[int],
+    *,
+    cost: str,
+    activation: str = "half_tanh",
+    pairs: str = "all",
+    weight: str | None = None,
+    normalise: str = "queries",
+    threshold: float = 1,
+    query_weight: Numbers | None = None,
+    document_weight: Numbers | None = None,
+) -> float:
+    """The cost, query by query and pair by pair."""
+    sums, totals, weights = [], [], []
+    for query, (start, stop) in enumerate(pairwise(offsets)):
+        s, y = scores[start:stop], labels[start:stop]
+        w = [1.0] * len(s) if document_weight is None else document_weight[start:stop]
+        met = literal_pairs(y, pairs)
+        swaps = swap_weights(s, y, weight, threshold) if weight and met else {}
+        sums.append(
+            sum(
+                w[i] * w[j] * swaps.get((i, j), 1.0) * pair_cost(cost, activation, s[i] - s[j], y[i], y[j])
+                for i, j in met
+            )
+        )
+        totals.append(sum(w[i] * w[j] for i, j in met))
+        weights.append(1.0 if query_weight is None else query_weight[query])
+    return combined(sums, totals, weights, normalise)
+
+
+def pair_cost(cost: str, activation: str, o: float, y_i: float, y_j: float) -> float:
+    """The cost of one pair."""
+    if (cost, activation) == ("cross_entropy", "erf"):
+        return -math.log(math.erfc(-o) / 2)  # 1 + erf(o) has no digits left below o = −6
+    return COSTS[cost](TAUS[activation](o), y_i, y_j)
+
+
+def combined(sums: Numbers, totals: Numbers, weights: Numbers, normalise: str) -> float:
+    """The costs of queries as one number."""
+    if normalise == "sum":
+        return sum(w * s for w, s in zip(weights, sums, strict=True))
+    if normalise == "pairs":
+        whole = sum(w * t for w, t in zip(weights, totals, strict=True))
+        return sum(w * s for w, s in zip(weights, sums, strict=True)) / whole if whole else 0.0
+    counted = [(w, s / t) for w, s, t in zip(weights, sums, totals, strict=True) if t > 0]
+    whole = sum(w for w, _ in counted)
+    return sum(w * mean for w, mean in counted) / whole if whole else 0.0
+
+
+def literal_pairs(labels: Numbers, pairs: str) -> list[tuple[int, int]]:
+    """All (i, j) with y_i > y_j, or those with no label of the list between the two."""
+    return [
+        (i, j)
+        for i in range(len(labels))
+        for j in range(len(labels))
+        if labels[i] > labels[j]
+        and (pairs == "all" or not any(labels[j] < label < labels[i] for label in labels))
+    ]
+
+
+def swap_weights(
+    scores: Numbers, labels: Numbers, weight: str, threshold: float
+) -> dict[tuple[int, int], float]:
+    """The weight of each pair of rows."""
+    if weight == "label_difference":
+        return {(i, j): labels[i] - labels[j] for i, j in literal_pairs(labels, "all")}
+    measure = measure_of(weight, threshold)
+    order = sorted(range(len(labels)), key=lambda row: (-scores[row], -labels[row]))
+    ranked = [labels[row] for row in order]
+    before, result = measure(ranked), {}
+    for i, j in literal_pairs(labels, "all"):
+        swapped = list(ranked)
+        at, other = order.index(i), order.index(j)
+        swapped[at], swapped[other] = swapped[other], swapped[at]
+        result[i, j] = abs(measure(swapped) - before)
+    return result
+
+
+def measure_of(weight: str, threshold: float) -> Callable[[Numbers], float]:
+    """NDCG@k or average precision of labels in ranked order; 0 where nothing is relevant."""
+    if weight == "delta_map":
+        options: dict[str, Any] = {"threshold": threshold, "no_relevant": 0}
+        return lambda ranked: average_precision(ranked, range(len(ranked), 0, -1), **options)
+    cutoff = weight.partition("@")[2]
+    k = int(cutoff) if cutoff else None
+    return lambda ranked: ndcg(ranked, range(len(ranked), 0, -1), k=k, no_relevant=0)
+
+
+def literal_list_cost(
+    scores: Numbers, labels: Numbers, cost: str, document_weight: Numbers | None = None
+) -> float:
+    """The cost of one list by its definition; 0 where there is nothing to order."""
+    w = [1.0] * len(labels) if document_weight is None else document_weight
+    rows = range(len(labels))
+    if len(set(labels)) < 2 or (cost == "softmax" and max(labels) <= 0):
+        return 0.0
+    if cost == "listmle":
+        return sum(
+            w[i] * math.log(1 + sum(math.exp(scores[j] - scores[i]) for j in rows if labels[j] < labels[i]))
+            for i in rows
+        )
+    gains = [math.exp(y) if cost == "listnet" else max(y, 0) for y in labels]
+    total = sum(math.exp(s) for s in scores)
+    return -sum(w[i] * gains[i] / sum(gains) * math.log(math.exp(scores[i]) / total) for i in rows)

@@ -1,0 +1,195 @@
+"""What an objective accepts, what it refuses and in which words, and formulas of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from directranker.costs import LIST_COSTS, PAIR_COSTS, Objective, PairTensors, torch_objective
+
+SCORES, LABELS = np.array([0.3, -0.2, 0.9, 0.1]), np.array([1.0, 0.0, 0.0, 2.0])
+ALL = [
+    Objective(cost, head_activation=activation)
+    for cost in (*PAIR_COSTS, *LIST_COSTS)
+    for activation in ("tanh", "identity")
+    if (cost, activation) != ("cross_entropy", "identity")
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cost": "hing"}, r"cost 'hing' is unknown; did you mean 'hinge'\?"),
+        ({"cost": 3}, "cost 3 is unknown"),
+        ({"head_activation": "sigmoid"}, "head_activation 'sigmoid' is unknown; there are 'identity'"),
+        ({"pairs": "adjacend"}, r"pairs 'adjacend' is unknown; did you mean 'adjacent'\?"),
+        ({"pair_weight": "delta_ncdg"}, r"pair_weight 'delta_ncdg' is unknown; did you mean 'delta_ndcg'\?"),
+        ({"pair_weight": "delta_map@3"}, "only 'delta_ndcg' takes a cutoff"),
+        ({"pair_weight": "delta_ndcg@0"}, "a whole number from 1 on"),
+        ({"normalise": "mean"}, "normalise 'mean' is unknown; there are 'queries', 'pairs', 'sum'"),
+        ({"max_pairs": 0}, "max_pairs is 0; give a whole number from 1 on, or None for all pairs"),
+        ({"max_pairs": 2.5}, "max_pairs is 2.5"),
+        ({"max_pairs": True}, "max_pairs is True"),
+        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"head_activation": "arcsinh"}, "with head_activation 'arcsinh' r has no bounds"),
+        ({"head_activation": "identity"}, "with head_activation 'identity' r has no bounds; take"),
+    ],
+)
+def test_words_are_checked_when_an_objective_is_made(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Objective(**options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": SCORES[:3]}, "scores have 3 rows, relevance has 4"),
+        ({"scores": SCORES[:, None]}, r"scores have shape \(4, 1\)"),
+        ({"offsets": [0, 3]}, "offsets go from 0 to 3"),
+        ({"offsets": [0, 5, 4]}, "offsets fall from 5 to 4"),
+        ({"relevance": [1, 0, np.nan, 1]}, "label nan in row 2"),
+        (
+            {"query_weight": [1.0, 1.0]},
+            r"query_weight has shape \(2,\); give one weight per query",
+        ),
+        ({"query_weight": [-1.0]}, "query_weight is -1.0 for query 0"),
+        ({"document_weight": [1, 1, np.inf, 1]}, "document_weight is inf for document 2"),
+        ({"document_weight": [1, 1]}, r"give one weight per document, shape \(4,\)"),
+        ({"document_weight": list("abcd")}, "document_weight are not all numbers"),
+    ],
+)
+@pytest.mark.parametrize("objective", [Objective(), Objective("listnet")], ids=str)
+def test_arrays_are_checked_before_a_kernel_runs(
+    objective: Objective, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        objective(**{"scores": SCORES, "relevance": LABELS, **arguments})
+
+
+def test_whole_numbers_are_no_scores() -> None:
+    with pytest.raises(TypeError, match="scores have dtype int64; give float32 or float64"):
+        Objective()(np.array([1, 2]), [1, 0])
+    with pytest.raises(ValueError, match=r"scores are torch.int64 of shape \(2,\)"):
+        torch_objective(Objective(), torch.tensor([1, 2]), [1, 0])
+
+
+def test_negative_labels_are_no_weights() -> None:
+    with pytest.raises(ValueError, match="label -1; the cost 'relevance_weighted' multiplies by labels"):
+        Objective("relevance_weighted")(SCORES, [-1, 0, 1, 2])
+
+
+@pytest.mark.parametrize("objective", ALL, ids=str)
+def test_nothing_to_compare_costs_nothing(objective: Objective) -> None:
+    for scores, labels, offsets in (
+        ([], [], [0]),
+        ([], [], [0, 0, 0]),
+        ([0.5], [1], [0, 1]),
+        ([0.5, 1.5, 2.5], [1, 1, 0], [0, 2, 2, 3]),
+    ):
+        result = objective(np.array(scores, dtype=np.float32), labels, offsets)
+        assert (result.cost, result.n_pairs, result.n_queries) == (0, 0, 0)
+        assert result.gradient.tolist() == [0] * len(scores)
+        leaf = torch.tensor(scores, requires_grad=True)
+        cost = torch_objective(objective, leaf, labels, offsets)
+        (gradient,) = torch.autograd.grad(cost, leaf)
+        assert cost.item() == 0
+        assert gradient.tolist() == [0] * len(scores)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("objective", [*ALL, Objective(pair_weight="delta_map", max_pairs=2)], ids=str)
+def test_scores_that_are_not_finite_show_in_the_cost(objective: Objective, bad: float) -> None:
+    scores = np.array([*SCORES, bad, 0.0, 1.0])
+    result = objective(scores, [*LABELS, 1, 0, 2], [0, 4, 7], seed=0)
+    assert np.isnan(result.cost)
+    assert np.isfinite(result.gradient[:4]).all()
+    assert np.isnan(result.gradient[4:]).all()
+    assert torch_objective(objective, torch.tensor(scores), [*LABELS, 1, 0, 2], [0, 4, 7]).isnan()
+
+
+@pytest.mark.parametrize("objective", ALL, ids=str)
+def test_without_offsets_all_documents_are_one_list(objective: Objective) -> None:
+    whole, one = objective(SCORES, LABELS), objective(SCORES, LABELS, [0, 4])
+    assert whole.cost == one.cost
+
+
+@pytest.mark.parametrize("objective", ALL, ids=str)
+def test_arguments_are_never_changed(objective: Objective) -> None:
+    arrays = [SCORES.copy(), LABELS.copy(), np.array([0, 4]), np.ones(1), np.ones(4)]
+    for array in arrays:
+        array.flags.writeable = False
+    objective(*arrays[:3], query_weight=arrays[3], document_weight=arrays[4])
+    np.testing.assert_array_equal(arrays[0], SCORES)
+
+
+def test_means_are_weighted_means() -> None:
+    labels, scores, offsets = [1, 0, 1, 0, 0], np.array([0.5, 0.0, 0.0, 1.0, 2.0]), [0, 2, 5]
+    hinge: dict[str, Any] = {"cost": "hinge", "head_activation": "identity"}
+    first, second, third = 0.5, 2.0, 3.0  # the three pairs' costs
+    expected = {
+        "queries": (first + (second + third) / 2) / 2,
+        "pairs": (first + second + third) / 3,
+        "sum": first + second + third,
+    }
+    for normalise, cost in expected.items():
+        assert Objective(normalise=normalise, **hinge)(scores, labels, offsets).cost == pytest.approx(cost)
+    weighted = Objective(**hinge)(scores, labels, offsets, query_weight=[3, 1])
+    assert weighted.cost == pytest.approx((3 * first + (second + third) / 2) / 4)
+    left_out = Objective(**hinge)(scores, labels, offsets, document_weight=[1, 1, 1, 1, 0])
+    assert left_out.cost == pytest.approx((first + second) / 2)
+    assert Objective(**hinge)(scores, labels, offsets, query_weight=[0, 0]).cost == 0
+
+
+def test_formulas_of_one_s_own_give_what_the_named_ones_give() -> None:
+    own = Objective(
+        lambda r, y_i, y_j: torch.relu(1 - r) * y_i / y_i,
+        head_activation=lambda o: o / (1 + o.abs()),
+        pair_weight=lambda pairs: pairs.y_i - pairs.y_j,
+        pairs="adjacent",
+    )
+    named = Objective("hinge", head_activation="softsign", pair_weight="label_difference", pairs="adjacent")
+    mine, theirs = own(SCORES, LABELS), named(SCORES, LABELS)
+    assert mine.cost == pytest.approx(theirs.cost, rel=1e-12)
+    np.testing.assert_allclose(mine.gradient, theirs.gradient, rtol=1e-12)
+    assert mine.n_pairs == theirs.n_pairs
+    assert not own.is_compiled
+    assert own(SCORES.astype(np.float32), LABELS).gradient.dtype == np.float32
+
+
+def test_an_own_activation_goes_with_the_cross_entropy() -> None:
+    own = Objective(head_activation=lambda o: torch.tanh(o / 2))
+    np.testing.assert_allclose(own(SCORES, LABELS).gradient, Objective()(SCORES, LABELS).gradient, rtol=1e-12)
+
+
+def test_own_weights_are_constants_and_see_scores_and_ranks() -> None:
+    seen: list[PairTensors] = []
+
+    def weigh(pairs: PairTensors) -> torch.Tensor:
+        seen.append(pairs)
+        return torch.sigmoid(pairs.s_j - pairs.s_i)
+
+    leaf = torch.tensor(SCORES, requires_grad=True)
+    torch_objective(Objective("hinge", head_activation="identity", pair_weight=weigh), leaf, LABELS, [0, 4])
+    pairs = seen[0]
+    assert pairs.y_i.tolist() == [2, 2, 2, 1, 1]
+    assert pairs.rank_i.tolist() == [3, 3, 3, 2, 2]
+    assert sorted(pairs.rank_j.tolist()) == [1, 1, 2, 4, 4]
+    assert pairs.query.tolist() == [0] * 5
+    assert not pairs.s_i.requires_grad
+
+
+def test_wrong_shapes_from_own_formulas_are_named() -> None:
+    with pytest.raises(ValueError, match=r"the cost has shape \(\) for 5 pairs; return one each"):
+        Objective(lambda r, y_i, y_j: (1 - r).sum())(SCORES, LABELS)
+    with pytest.raises(ValueError, match=r"pair_weight has shape \(1,\) for 5 pairs"):
+        Objective(pair_weight=lambda pairs: torch.ones(1))(SCORES, LABELS)
+
+
+def test_tensors_are_taken_for_labels_and_weights_too() -> None:
+    options: dict[str, Any] = {"query_weight": torch.ones(1), "document_weight": torch.full((4,), 2.0)}
+    scores = torch.tensor(SCORES)
+    cost = torch_objective(Objective(), scores, torch.tensor(LABELS), torch.tensor([0, 4]), **options)
+    assert cost.item() == pytest.approx(Objective()(SCORES, LABELS).cost, rel=1e-12)

@@ -1,0 +1,129 @@
+"""Saved rankers: the same scores again, in another process too, and clear words about damage."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from directranker import RankingDataset, StorageError, example_dataset
+from directranker.data.transforms import TRANSFORMS
+from directranker.persistence import load_ranker
+from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+
+QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4)}
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(40))
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        DirectRanker(
+            **QUICK, normalisation="batch", activation="gelu", head_activation="softsign", cost="squared"
+        ),
+        DirectRanker.paper(random_state=0, max_steps=5),
+        RankNet(**QUICK),
+        LambdaDirectRanker(**QUICK),
+        ListNet(**QUICK, callbacks=[print]),
+        Ensemble(DirectRanker(**QUICK), 2, random_state=0),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_scores_are_bit_identical(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(data)
+    ranker.save(tmp_path / "model")
+    again = load_ranker(tmp_path / "model")
+    assert type(again) is type(ranker)
+    np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
+    A, B = data.features[:9], data.features[9:18]
+    np.testing.assert_array_equal(again.compare(A, B), ranker.compare(A, B))
+    if isinstance(ranker, DirectRanker) and isinstance(again, DirectRanker):
+        assert again.history_ == ranker.history_
+        assert again.hidden_layers == ranker.hidden_layers
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_every_transform_is_saved_with_it(transform: str, data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(**QUICK, transform=transform).fit(data)
+    ranker.save(tmp_path / "model")
+    np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
+
+
+def test_in_another_process(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(**QUICK).fit(data)
+    ranker.save(tmp_path / "model")
+    data.save(tmp_path / "data")
+    script = """
+import sys
+import numpy as np
+from directranker import RankingDataset
+from directranker.persistence import load_ranker
+data = RankingDataset.load(sys.argv[1] + "/data")
+np.save(sys.argv[1] + "/scores.npy", load_ranker(sys.argv[1] + "/model").predict(data))
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), ranker.predict(data))
+
+
+def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(**QUICK, cost=lambda r, y_i, y_j: (y_i - y_j) * (1 - r) ** 2).fit(data)
+    with pytest.raises(TypeError, match=r"cost is .* cannot be saved as text"):
+        ranker.save(tmp_path / "model")
+
+    class Mine(DirectRanker):
+        pass
+
+    with pytest.raises(TypeError, match="Mine is not a class of directranker"):
+        Mine(**QUICK).fit(data).save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["header.json", "weights.safetensors"])
+def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None:
+    DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    content = path.read_bytes()
+    for broken in (b"", content[:50], content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
+        path.write_bytes(broken)
+        with pytest.raises(StorageError):
+            load_ranker(tmp_path / "model")
+    path.unlink()
+    with pytest.raises(StorageError, match=r"missing|not a saved model"):
+        load_ranker(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "cake"}, "not the header of a model but of 'cake'"),
+        ({"version": 99}, "format version 99; this directranker reads 1"),
+        ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "do not fit together"),
+        ({"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}}, "holds no ranker but a Standard"),
+        ({"ranker": 3}, "do not fit together"),
+    ],
+)
+def test_headers_that_lie(change: dict[str, Any], message: str, data: RankingDataset, tmp_path: Path) -> None:
+    DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
+    path = tmp_path / "model" / "header.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(StorageError, match=message):
+        load_ranker(tmp_path / "model")
+
+
+def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, tmp_path: Path) -> None:
+    DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
+    path = tmp_path / "model" / "header.json"
+    header = json.loads(path.read_text())
+    header["ranker"]["parameters"]["hidden_layers"] = [10**9, 10**9]
+    path.write_text(json.dumps(header))
+    with pytest.raises(StorageError, match="do not fit together"):
+        load_ranker(tmp_path / "model")

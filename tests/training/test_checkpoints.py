@@ -1,0 +1,108 @@
+"""Training that is killed and started again ends with the same weights, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from directranker import StorageError, example_dataset
+from directranker.rankers import DirectRanker
+
+FIT = """
+import sys, time
+import numpy as np
+from directranker import example_dataset
+from directranker.rankers import DirectRanker
+
+def slowly(record):
+    print(record.epoch, flush=True)
+    time.sleep(0.05)
+
+data = example_dataset().select(range(60))
+ranker = DirectRanker(hidden_layers=(8,), max_epochs=8, patience=100, random_state=3,
+                      checkpoint=sys.argv[1] or None, callbacks=[slowly])
+ranker.fit(data)
+np.save(sys.argv[2], ranker.predict(data))
+print("epochs", ranker.n_epochs_, "best", ranker.best_epoch_)
+"""
+
+
+def start(checkpoint: str, target: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", FIT, checkpoint, str(target)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_killed_fit_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = start("", tmp_path / "whole.npy")
+    expected_words, errors = whole.communicate()
+    assert whole.returncode == 0, errors
+    delays = [
+        0.0,
+        0.01,
+        0.03,
+        0.06,
+    ]  # behind the first epoch that is reported: at several moments of the next
+    for number, delay in enumerate(delays):
+        folder = tmp_path / f"checkpoint{number}"
+        killed = 0
+        while True:
+            process = start(str(folder), tmp_path / "again.npy")
+            if killed < 2:
+                assert process.stdout is not None
+                process.stdout.readline()
+                time.sleep(delay)
+                os.kill(process.pid, signal.SIGKILL)
+                process.communicate()
+                killed += 1
+                continue
+            words, errors = process.communicate()
+            assert process.returncode == 0, errors
+            break
+        assert words.splitlines()[-1] == expected_words.splitlines()[-1]
+        assert "1\n" not in words  # it did not start anew
+        np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(tmp_path / "whole.npy"))
+        assert [path.name for path in folder.iterdir() if path.suffix == ".safetensors"] == [
+            "training.safetensors"
+        ]
+
+
+def small(**options: object) -> DirectRanker:
+    return DirectRanker(**({"hidden_layers": (4,), "max_epochs": 2, "random_state": 0} | options))  # type: ignore[arg-type]
+
+
+def test_a_finished_fit_is_not_repeated(tmp_path: Path) -> None:
+    data = example_dataset().select(range(30))
+    scores = small(checkpoint=tmp_path).fit(data).predict(data)
+    seen: list[object] = []
+    again = small(checkpoint=tmp_path, callbacks=[seen.append]).fit(data)
+    assert seen == []
+    np.testing.assert_array_equal(again.predict(data), scores)
+
+
+def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:
+    data = example_dataset().select(range(30))
+    small(checkpoint=tmp_path).fit(data)
+    for ranker, other in [
+        (small(checkpoint=tmp_path, dropout=0.1), data),
+        (small(checkpoint=tmp_path), data.select(range(29))),
+    ]:
+        with pytest.raises(StorageError, match="other data or parameters"):
+            ranker.fit(other)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_cut_off_checkpoint_is_told(tmp_path: Path, share: float) -> None:
+    data = example_dataset().select(range(30))
+    small(checkpoint=tmp_path).fit(data)
+    path = tmp_path / "training.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(StorageError, match="damaged"):
+        small(checkpoint=tmp_path).fit(data)

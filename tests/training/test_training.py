@@ -1,0 +1,151 @@
+"""The training loop: schedules, stopping, interrupts, costs that are no numbers, and the best weights."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from directranker import RankingDataset, example_dataset
+from directranker.errors import TrainingWarning
+from directranker.rankers import DirectRanker
+from directranker.training.batches import Batches, Lists, growing
+from directranker.training.loop import EpochRecord
+from directranker.training.schedules import learning_rate_factor, make_optimizer
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(60))
+
+
+def small(**options: Any) -> DirectRanker:
+    quick: dict[str, Any] = {"hidden_layers": (8,), "random_state": 0, "max_epochs": 4}
+    return DirectRanker(**(quick | options))
+
+
+def test_an_epoch_sees_every_document_once_in_whole_queries(data: RankingDataset) -> None:
+    lists = Lists(data.relevance, data.offsets)
+    batches = list(Batches(lists, batch_queries=7, seed=0).epoch(0))
+    assert len(batches) == 9
+    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(data.n_documents))
+    for batch in batches:
+        np.testing.assert_array_equal(batch.relevance, data.relevance[batch.rows])
+        for start, stop in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
+            assert len(set(data.qid[batch.rows[start:stop]])) == 1
+            assert np.all(np.diff(batch.relevance[start:stop]) <= 0)
+    again = list(Batches(lists, batch_queries=7, seed=0).epoch(0))
+    other = list(Batches(lists, batch_queries=7, seed=0).epoch(1))
+    assert all(np.array_equal(one.rows, two.rows) for one, two in zip(batches, again, strict=True))
+    assert not np.array_equal(batches[0].rows, other[0].rows)
+
+
+def test_without_queries_documents_are_dealt_to_lists() -> None:
+    lists = Lists((np.arange(100) % 3).astype(np.float64), np.array([0, 100]))
+    batches = list(Batches(lists, batch_queries=5, seed=0, list_size=30).epoch(0))
+    assert [len(batch.rows) for batch in batches] == [34, 33, 33]
+    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(100))
+    assert all(np.all(np.diff(batch.relevance) <= 0) for batch in batches)
+
+
+def test_growing_bounds() -> None:
+    assert growing((10, 100), 0.0) == 10
+    assert growing((10, 100), 1.0) == pytest.approx(100)
+    lists = Lists(np.tile([0.0, 1.0], 200), np.arange(0, 401, 2))
+    sizes = [
+        len(next(Batches(lists, (10, 100), seed=0).epoch(0, progress)).offsets) - 1
+        for progress in (0, 0.5, 1)
+    ]
+    assert sizes == [10, 32, 100]
+
+
+def test_schedules() -> None:
+    assert learning_rate_factor("constant", step=5, n_steps=10) == 1
+    assert learning_rate_factor("step", step=499, n_steps=3000) == 1
+    assert learning_rate_factor("step", step=1500, n_steps=3000) == pytest.approx(0.944**3)
+    cosine = [learning_rate_factor("cosine", step=step, n_steps=100) for step in range(100)]
+    assert cosine[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert np.all(np.diff(cosine[5:]) < 0)
+    with pytest.raises(ValueError, match="did you mean 'cosine'"):
+        learning_rate_factor("cosin", step=0, n_steps=1)
+
+
+def test_optimizers_by_name_and_class(data: RankingDataset) -> None:
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    assert isinstance(make_optimizer("adamw", parameters, learning_rate=1, weight_decay=0), torch.optim.AdamW)
+    small(optimizer=torch.optim.RMSprop).fit(data)
+    with pytest.raises(ValueError, match="did you mean 'adam'"):
+        small(optimizer="adm").fit(data)
+    with pytest.raises(TypeError, match="give a name or a torch optimiser class"):
+        small(optimizer=3).fit(data)
+    with pytest.raises(ValueError, match="does not take these options"):
+        small(optimizer="adam", momentum=0.9).fit(data)
+
+
+def test_history_callbacks_and_early_stopping(data: RankingDataset) -> None:
+    seen: list[EpochRecord] = []
+    ranker = small(max_epochs=60, patience=3, learning_rate=0.05, callbacks=[seen.append]).fit(data)
+    assert seen == ranker.history_
+    assert ranker.n_epochs_ == len(seen) < 60
+    assert ranker.stopped_ == "early_stopping"
+    metrics = [record.metric or 0.0 for record in seen]
+    assert ranker.best_epoch_ == int(np.argmax(metrics)) + 1
+    assert ranker.n_epochs_ - ranker.best_epoch_ == 3
+
+
+def test_the_best_weights_are_restored(data: RankingDataset) -> None:
+    train, held_out = data.split(0.7, random_state=0)
+    ranker = small(max_epochs=30, learning_rate=0.05).fit(train, eval_set=held_out)
+    best = max(record.metric for record in ranker.history_ if record.metric is not None)
+    assert ranker.score(held_out) == pytest.approx(best, abs=1e-6)
+
+
+def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> None:
+    ranker = small(max_steps=3, batch_queries=10, early_stopping=False, clip_norm=0.1).fit(data)
+    assert ranker.n_epochs_ == 1
+    assert ranker.history_[0].metric is None
+    assert ranker.stopped_ == "max_epochs"
+
+
+def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(data: RankingDataset) -> None:
+    with pytest.warns(TrainingWarning, match="learning rate .* may be too high"):
+        ranker = small(
+            optimizer="sgd", learning_rate=1e30, cost="exponential", head_activation="identity"
+        ).fit(data)
+    assert ranker.stopped_ == "non_finite"
+    assert np.isfinite(ranker.predict(data)).all()
+
+
+def test_an_interrupt_ends_after_the_batch_with_the_best_weights(data: RankingDataset) -> None:
+    def interrupt(record: EpochRecord) -> None:
+        if record.epoch == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(TrainingWarning, match="interrupted in epoch 3; the best weights so far were kept"):
+        ranker = small(max_epochs=50, callbacks=[interrupt]).fit(data)
+    assert ranker.stopped_ == "interrupted"
+    assert ranker.n_epochs_ == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    np.testing.assert_array_equal(ranker.predict(data), small(max_epochs=2).fit(data).predict(data))
+
+
+def test_global_random_state_and_threads_stay(data: RankingDataset) -> None:
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002 - what a user may have done
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    numpy_state = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
+    small().fit(data)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # type: ignore[index]  # noqa: NPY002
+
+
+def test_the_transform_learns_from_the_training_part_only(data: RankingDataset) -> None:
+    train, held_out = data.split(0.5, random_state=0)
+    ranker = small(transform="standard").fit(train, eval_set=held_out)
+    np.testing.assert_allclose(ranker.transform_.mean_, train.features.mean(axis=0), rtol=1e-4)
+    inner = small(transform="standard").fit(data)  # holds out a part by itself
+    assert not np.allclose(inner.transform_.mean_, data.features.mean(axis=0), rtol=1e-6)
