@@ -208,7 +208,7 @@ def test_large_wrong_differences_cost_their_size_in_the_cross_entropy() -> None:
     assert Objective()(-scores, [1, 0]).cost == 0
 
 
-@pytest.mark.parametrize("spread", [1.0, 40.0, 299.0, 301.0, 690.0])
+@pytest.mark.parametrize("spread", [1.0, 40.0, 299.0, 301.0, 690.0, 800.0])
 def test_the_exponential_kernel_is_exact_at_any_spread(spread: float) -> None:
     rng = np.random.default_rng(2)
     batch: dict[str, Any] = {

@@ -100,7 +100,7 @@ def compare_by_exponentials(
             costs[query] = compare_query(rule, layout, batch, swap, query, gradient)
             continue
         pulls[: stop - start] = 0.0
-        rows_per_log = int(LARGEST_LOG / (spread + 0.7))  # a factor is below 2 e^spread
+        rows_per_log = max(1, int(LARGEST_LOG / (spread + 0.7)))  # a factor is below 2 e^spread
         costs[query] = batch.scale[query] * compare_classes(
             rule, layout, query, rows_per_log, exponentials, pulls, factors
         )

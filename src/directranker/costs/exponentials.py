@@ -21,7 +21,7 @@ from directranker.metrics.sorting import FloatArray
 
 __all__ = ["FAR_APART", "take_exponentials"]
 
-FAR_APART = 300.0  # e^300 is far within a float64, and so is the product of two
+FAR_APART = 300.0  # e^300 is far within a float64, and so are its inverse and the product of two
 
 
 @compiled

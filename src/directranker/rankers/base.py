@@ -215,7 +215,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if not data.can_teach:
             raise DataError(
                 "no query has documents of two different labels, so there is nothing to learn an order from; "
-                "look at the labels and at qid"
+                f"look at the labels and at qid (n_samples={len(data.relevance)}, n_queries={data.n_queries})"
             )
         return data
 
@@ -341,6 +341,8 @@ def _weights(
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must be finite and not negative")
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere; nothing would be learnt")
     if len(weights) == n_rows:
         return weights if order is None else weights[order], None
     return None, weights

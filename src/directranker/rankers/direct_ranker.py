@@ -168,6 +168,24 @@ class DirectRanker(Ranker):
         self.progress = progress
         self.callbacks = callbacks
 
+    @property
+    def transform(self) -> Any:
+        """Hidden: scikit-learn takes whatever has a `transform` for a transformer, and would call it."""
+        raise AttributeError("a ranker does not transform; its parameter of this name is in get_params()")
+
+    @transform.setter
+    def transform(self, transform: Any) -> None:
+        self._transform = transform
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name, `transform` among them; with `deep` also those of a transformer."""
+        names = self._get_param_names()
+        parameters = {name: self._transform if name == "transform" else getattr(self, name) for name in names}
+        if deep and hasattr(self._transform, "get_params") and not isinstance(self._transform, type):
+            inner = self._transform.get_params()
+            parameters |= {f"transform__{name}": value for name, value in inner.items()}
+        return parameters
+
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The published configuration: quantile-normal features, tanh, (Δy − r)², Adam with step decay.
@@ -211,7 +229,7 @@ class DirectRanker(Ranker):
         device = as_device(self.device)
         # Fitted on what is trained on, and on nothing else.
         sample, query = data.sample(FITTED_ROWS, seed)
-        self.transform_ = as_transform(self.transform).fit(sample, qid=query)
+        self.transform_ = as_transform(self._transform).fit(sample, qid=query)
         features = self._encoded(data, device)
         self.net_ = self.build_net(random_state=seed).to(device)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)

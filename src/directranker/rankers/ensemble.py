@@ -16,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
@@ -71,6 +72,20 @@ class Ensemble(Ranker):
             delayed(_fitted)(member, X, y, options) for member in members
         )
         return self
+
+    def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
+        """The ranking function r(a, b), row by row, with all rows standardised as one list."""
+        check_is_fitted(self)
+        first, second = self._table(A, reset=False), self._table(B, reset=False)
+        if len(first) != len(second):
+            raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
+        one_list = np.zeros(len(first), dtype=np.int64)
+        total = np.zeros(len(first))
+        for ranker in self.rankers_:
+            one, other = (ranker._scores(table, one_list).astype(np.float64) for table in (first, second))
+            width = np.sort(np.concatenate([one, other])).std()  # sorted, so that A and B may change places
+            total += (one - other) / width if width > 0 else 0.0
+        return total / len(self.rankers_)
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))

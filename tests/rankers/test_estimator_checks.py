@@ -1,0 +1,37 @@
+"""scikit-learn's own checks of an estimator, with what a ranker cannot do listed and explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+
+QUICK: dict[str, Any] = {"max_epochs": 2, "random_state": 0, "hidden_layers": (4,)}
+RANKERS = [
+    DirectRanker(**QUICK),
+    DirectRanker.paper(random_state=0, max_steps=3, hidden_layers=(4,)),
+    RankNet(**QUICK),
+    LambdaDirectRanker(**QUICK),
+    ListNet(**QUICK),
+    Ensemble(DirectRanker(**QUICK), 2, random_state=0),
+]
+
+
+def expected_failures(ranker: Ranker) -> dict[str, str]:
+    """Checks that cannot hold for a ranker, and why."""
+    by_list = {
+        "check_methods_subset_invariance": "scores are standardised per query, and a part is another one"
+    }
+    return (by_list if isinstance(ranker, Ensemble) else {}) | {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "a document that stands twice weighs as much as one of weight 2, but batches and the part held "
+            "out for early stopping are then other ones"
+        ),
+    }
+
+
+@parametrize_with_checks(RANKERS, expected_failed_checks=expected_failures)  # type: ignore[untyped-decorator]
+def test_checks_of_scikit_learn(estimator: Ranker, check: Any) -> None:
+    check(estimator)
