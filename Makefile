@@ -19,7 +19,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-logo
 
 bench: $(VENV)/.installed-bench
-	@set -e; for benchmark in benchmarks/*_benchmark.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+	@set -e; for benchmark in benchmarks/*_benchmark.py benchmarks/quality.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("directranker needs Python 3.11 or later; set PYTHON=...") if sys.version_info < (3, 11) else None'

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         SignedLog,
         Standard,
     )
-    from directranker.errors import DataError, LetorError, StorageError
+    from directranker.errors import DataError, LetorError, StorageError, TrainingWarning
     from directranker.metrics import (
         CONVENTIONS,
         Convention,
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         precision,
         reciprocal_rank,
     )
+    from directranker.persistence import load_ranker, save_ranker
+    from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, RankNet
 
 _HOMES = {
     "data.dataset": ("RankingDataset", "concatenate"),
@@ -67,7 +69,7 @@ _HOMES = {
         "SignedLog",
         "Standard",
     ),
-    "errors": ("DataError", "LetorError", "StorageError"),
+    "errors": ("DataError", "LetorError", "StorageError", "TrainingWarning"),
     "metrics": (
         "CONVENTIONS",
         "Convention",
@@ -82,6 +84,8 @@ _HOMES = {
         "precision",
         "reciprocal_rank",
     ),
+    "persistence": ("load_ranker", "save_ranker"),
+    "rankers": ("DirectRanker", "Ensemble", "LambdaDirectRanker", "ListNet", "RankNet"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -90,18 +94,24 @@ __all__ = [
     "AutoTransform",
     "Convention",
     "DataError",
+    "DirectRanker",
+    "Ensemble",
     "Fold",
     "GaussianClasses",
+    "LambdaDirectRanker",
     "LetorError",
+    "ListNet",
     "Metric",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
     "QueryZScore",
+    "RankNet",
     "RankingDataset",
     "SignedLog",
     "Standard",
     "StorageError",
+    "TrainingWarning",
     "__version__",
     "average_precision",
     "concatenate",
@@ -112,6 +122,7 @@ __all__ = [
     "example_dataset",
     "inspect_dataset",
     "inspect_fold",
+    "load_ranker",
     "make_synthetic",
     "mean_average_precision",
     "ndcg",
@@ -124,6 +135,7 @@ __all__ = [
     "read_letor",
     "read_parquet",
     "reciprocal_rank",
+    "save_ranker",
     "write_dataset",
     "write_letor",
     "write_parquet",

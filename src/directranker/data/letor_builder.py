@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -27,7 +28,7 @@ from directranker.errors import DataError, LetorError
 
 __all__ = ["LetorBuilder", "LetorOptions"]
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 16 << 20  # in flight: one half is parsed while the other is read
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
 PARALLEL_BYTES = 1 << 18  # less text is not worth a second thread
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
@@ -79,29 +80,30 @@ class LetorBuilder:
         """Read a text to its end; `fraction` tells how much of all texts has been read so far."""
         self._name, self._line = name, 0
         rows_before = self._n_rows
-        buffer = bytearray(PROBE_BYTES)
-        filled, at_start = 0, True
-        while True:
-            filled, at_end = _fill(file, buffer, filled)
-            if at_end and filled and buffer[filled - 1] != ord("\n"):
-                buffer[filled : filled + 1] = b"\n"
-                filled += 1
-            if at_start and buffer.startswith(b"\xef\xbb\xbf"):  # UTF-8's byte order mark
+        with ThreadPoolExecutor(max_workers=1) as reader:  # reads the next chunk while this one is parsed
+            buffer, spare = bytearray(PROBE_BYTES), bytearray()
+            filled, at_end = _fill(file, buffer, 0)
+            if buffer.startswith(b"\xef\xbb\xbf"):  # UTF-8's byte order mark
                 buffer[:3] = b"   "
-            at_start = False
-            stop = buffer.rfind(b"\n", 0, filled) + 1
-            if stop:
-                self._read_chunk(buffer, stop, fraction())
+            while True:
+                if at_end and filled and buffer[filled - 1] != ord("\n"):
+                    buffer[filled : filled + 1] = b"\n"
+                    filled += 1
+                stop = buffer.rfind(b"\n", 0, filled) + 1
+                n_left = filled - stop
+                if len(spare) < CHUNK_BYTES // 2 or stop == 0:  # the first time, or a line longer than that
+                    spare = bytearray(max(CHUNK_BYTES // 2, 2 * n_left))
+                spare[:n_left] = buffer[stop:filled]
+                share = fraction()
+                filling = None if at_end else reader.submit(_fill, file, spare, n_left)
+                if stop:
+                    self._read_chunk(buffer, stop, share)
+                if filling is None:
+                    break
+                filled, at_end = filling.result()
+                buffer, spare = spare, buffer
                 report()
-            if at_end:
-                break
-            if stop == 0 or len(buffer) < CHUNK_BYTES:  # a line longer than the buffer, or the probe
-                rest = bytes(buffer[stop:filled])
-                buffer = bytearray(max(2 * len(buffer), CHUNK_BYTES))
-                buffer[: len(rest)] = rest
-            else:
-                buffer[: filled - stop] = buffer[stop:filled]
-            filled -= stop
+        report()
         if self._n_rows == rows_before:
             raise LetorError("holds no documents", path=name)
 
@@ -133,16 +135,17 @@ class LetorBuilder:
     def _read_chunk(self, buffer: bytearray, stop: int, fraction: float) -> None:
         text = np.frombuffer(buffer, dtype=np.uint8)
         while True:
-            pieces = self._parse(buffer, text, stop, fraction)
+            pieces, n_lines = self._parse(buffer, text, stop, fraction)
             needed = max(piece.result[3] for piece in pieces)
             if needed <= self._features.shape[1]:
                 break
             self._widen(needed)
         for piece in pieces:
             self._take(piece, buffer, text)
-        self._line += kernels.count_lines(text, 0, stop)
+        self._line += n_lines
 
-    def _parse(self, buffer: bytearray, text: Any, stop: int, fraction: float) -> list[_Piece]:
+    def _parse(self, buffer: bytearray, text: Any, stop: int, fraction: float) -> tuple[list[_Piece], int]:
+        """Parse the lines up to `stop` into the rows from the next on → (pieces, number of lines)."""
         cuts = _line_cuts(buffer, stop)
         lines = in_parallel(lambda start, end: kernels.count_lines(text, start, end), cuts)
         first_rows = dict(zip(cuts, np.cumsum([self._n_rows, *lines]).tolist(), strict=True))
@@ -171,7 +174,7 @@ class LetorBuilder:
                     return _Piece(first_rows[start], result, notes[: result[4]])
                 capacity = result[4]
 
-        return in_parallel(parse, cuts)
+        return in_parallel(parse, cuts), sum(lines)
 
     def _take(self, piece: _Piece, buffer: bytearray, text: Any) -> None:
         """Take what a piece holds, which stands in the rows from `piece.first_row` on."""

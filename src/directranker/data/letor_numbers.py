@@ -173,13 +173,13 @@ def number(text: Text, start: Position) -> tuple[float, Position, int]:
     first = start + _1 if negative else start
     mantissa, at = digits(text, first, np.uint64(0))
     n_digits = at - first
-    value = float(mantissa)
+    value = float(np.int64(mantissa))
     if text[at] == _POINT:
         first = at + _1
         mantissa, at = digits(text, first, mantissa)
         decimals = at - first
         n_digits += decimals
-        value = float(mantissa) / _POWERS[min(decimals, _SURELY_EXACT_DIGITS)]
+        value = float(np.int64(mantissa)) / _POWERS[min(decimals, _SURELY_EXACT_DIGITS)]
     if _1 <= n_digits <= _SURELY_EXACT_DIGITS and is_delimiter(text, at):
         return (-value if negative else value), at, EXACT
     value, at, kind = _any_number(text, start)
