@@ -27,12 +27,17 @@ def seconds_of(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def compare(works: Works, rounds: int) -> dict[str, list[float]]:
-    """Time all works in turn, round by round."""
+def compare(works: Works, rounds: int, *, repeats: Mapping[str, int] | None = None) -> dict[str, list[float]]:
+    """Time all works in turn, round by round.
+
+    A short work beside a long one is repeated within its turn, and its median counts: the long one leaves
+    caches and memory as it needs them, which would be a good part of the short one's time.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            seconds[name].append(seconds_of(work))
+            times = (repeats or {}).get(name, 1)
+            seconds[name].append(median(seconds_of(work) for _ in range(times)))
     return seconds
 
 

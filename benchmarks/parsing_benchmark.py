@@ -70,6 +70,7 @@ def main() -> None:
                 "directranker, opening the saved form": lambda: RankingDataset.load(saved),
             },
             ROUNDS,
+            repeats={"directranker, read_letor": 7, "directranker, opening the saved form": 7},
         )
         reached = print_ratios(seconds, "directranker, read_letor", REQUIRED)
         print("\nto opening the saved form:")

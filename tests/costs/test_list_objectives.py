@@ -10,9 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from literal_costs import combined, literal_list_cost
 
 from directranker.costs import LIST_COSTS, Objective, torch_objective
+
+from literal_costs import combined, literal_list_cost
 
 
 @st.composite

@@ -169,10 +169,13 @@ def test_own_weights_are_constants_and_see_scores_and_ranks() -> None:
 
     def weigh(pairs: PairTensors) -> torch.Tensor:
         seen.append(pairs)
-        return torch.sigmoid(pairs.s_j - pairs.s_i)
+        return learned * torch.sigmoid(pairs.s_j - pairs.s_i)
 
-    leaf = torch.tensor(SCORES, requires_grad=True)
-    torch_objective(Objective("hinge", head_activation="identity", pair_weight=weigh), leaf, LABELS, [0, 4])
+    leaf, learned = torch.tensor(SCORES, requires_grad=True), torch.ones(1, requires_grad=True)
+    objective = Objective("hinge", head_activation="identity", pair_weight=weigh)
+    torch_objective(objective, leaf, LABELS, [0, 4]).backward()  # type: ignore[no-untyped-call]
+    assert leaf.grad is not None
+    assert learned.grad is None
     pairs = seen[0]
     assert pairs.y_i.tolist() == [2, 2, 2, 1, 1]
     assert pairs.rank_i.tolist() == [3, 3, 3, 2, 2]

@@ -9,12 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from literal_costs import COSTS, TAUS, literal_cost
 from numpy.typing import NDArray
 
 from directranker.costs import ACTIVATIONS, PAIR_COSTS, Objective, torch_objective
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
 from directranker.costs.running import kernel_of
+
+from literal_costs import COSTS, TAUS, literal_cost
 
 COMBINATIONS = [
     (cost, activation)
@@ -68,7 +69,7 @@ def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, Floats
 
 
 @pytest.mark.parametrize(("cost", "activation"), COMBINATIONS)
-@settings(max_examples=20)
+@settings(max_examples=14)
 @given(
     batch=batches(),
     pairs=st.sampled_from(["all", "adjacent"]),

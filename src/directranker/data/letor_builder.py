@@ -28,7 +28,7 @@ from directranker.errors import DataError, LetorError
 
 __all__ = ["LetorBuilder", "LetorOptions"]
 
-CHUNK_BYTES = 16 << 20  # in flight: one half is parsed while the other is read
+CHUNK_BYTES = 32 << 20  # in flight: one half is parsed while the other is read
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
 PARALLEL_BYTES = 1 << 18  # less text is not worth a second thread
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
