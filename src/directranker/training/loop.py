@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -31,6 +32,7 @@ from directranker.training.schedules import learning_rate_factor, make_optimizer
 __all__ = ["BatchCost", "EpochRecord", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
 
 SCORED_ROWS = 16_384  # documents scored at a time
+WORK_FOR_THREADS = 5e7  # multiplications in a step from which more than one thread pays
 
 Stopped = Literal["max_epochs", "early_stopping", "interrupted", "non_finite"]
 
@@ -129,9 +131,25 @@ def train(
     Torch's global random state is what it was afterwards: dropout draws from it, so it is seeded anew for
     each epoch and put back in the end.
     """
-    with torch.random.fork_rng(devices=[]):
-        training = _Training(net, cost, features, lists, options, validation)
+    training = _Training(net, cost, features, lists, options, validation)
+    with torch.random.fork_rng(devices=[]), _as_few_threads_as_pay(training.work_per_step):
         return training.run(None if checkpoint is None else checkpoint())
+
+
+@contextmanager
+def _as_few_threads_as_pay(work: float) -> Iterator[None]:
+    """One thread for a small step, then what the user set again.
+
+    Torch's threads wait for each other after each operation. On a busy machine that makes a small step some
+    twenty times as long, and on an idle one it gains little.
+    """
+    before = torch.get_num_threads()
+    if work < WORK_FOR_THREADS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass
@@ -156,6 +174,16 @@ class _Training:
             momentum=options.momentum,
         )
         self.batches = Batches(self.lists, options.batch_queries, options.seed, options.list_size)
+
+    @property
+    def work_per_step(self) -> float:
+        """About how many multiplications the forward pass of a step takes."""
+        mean_length = len(self.lists.relevance) / max(1, self.lists.n_queries)
+        size = self.options.batch_queries
+        rows = mean_length * (max(size) if isinstance(size, tuple) else size)
+        if self.lists.n_queries == 1:
+            rows = self.options.list_size
+        return float(rows * sum(parameter.numel() for parameter in self.net.parameters()))
 
     @property
     def n_steps(self) -> int:
