@@ -38,6 +38,7 @@ from directranker.data.grouping import (
     group_by_query,
     group_runs,
     query_id_array,
+    rows_of_queries,
 )
 from directranker.data.texts import Texts, as_texts, join_texts, same_texts, take_texts
 from directranker.errors import DataError
@@ -260,13 +261,10 @@ class RankingDataset:
         [7, 5]
         """
         chosen = as_query_numbers(queries, self.n_queries)
-        lengths = np.diff(self.offsets)[chosen]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows: slice | IntArray
+        rows, offsets = rows_of_queries(self.offsets, chosen)
         if len(chosen) and np.all(np.diff(chosen) == 1):  # neighbouring queries are a view of the rows
             rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
-        else:
-            rows = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         source = np.arange(self.n_documents) if self.original_rows is None else self.original_rows
         return replace(
             self,

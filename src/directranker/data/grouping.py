@@ -19,7 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.compilation import IntArray
 from directranker.errors import DataError
 
-__all__ = ["Grouping", "QueryIds", "check_offsets", "group_by_query", "group_runs", "query_id_array"]
+__all__ = [
+    "Grouping",
+    "QueryIds",
+    "check_offsets",
+    "group_by_query",
+    "group_runs",
+    "query_id_array",
+    "rows_of_queries",
+]
 
 QueryIds = NDArray[Any]  # int64, or object holding str
 
@@ -67,6 +75,18 @@ def group_runs(run_ids: QueryIds, run_starts: IntArray, n_rows: int) -> Grouping
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     order = np.argsort(query_of_row, kind="stable").astype(np.int64)
     return Grouping(offsets, unique[appearance], order)
+
+
+def rows_of_queries(offsets: IntArray, queries: IntArray) -> tuple[IntArray, IntArray]:
+    """The rows of these queries, one query after another → (rows, their offsets).
+
+    >>> rows, bounds = rows_of_queries(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    >>> rows.tolist(), bounds.tolist()
+    ([3, 4, 5, 0, 1], [0, 3, 5])
+    """
+    lengths = np.diff(offsets)[queries]
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return np.repeat(offsets[:-1][queries] - bounds[:-1], lengths) + np.arange(bounds[-1]), bounds
 
 
 def query_id_array(ids: ArrayLike, *, rows: IntArray | None = None) -> QueryIds:

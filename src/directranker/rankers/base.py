@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance, as_feature_names, as_relevance
 from directranker.data.dataset import RankingDataset
-from directranker.data.grouping import group_by_query
+from directranker.data.grouping import group_by_query, rows_of_queries
 from directranker.errors import DataError
 from directranker.metrics import evaluate_per_query
 
@@ -69,9 +69,7 @@ class TrainingData:
 
     def take(self, queries: IntArray) -> TrainingData:
         """The documents of these queries."""
-        lengths = np.diff(self.offsets)[queries]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(self.offsets[:-1][queries] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        places, offsets = rows_of_queries(self.offsets, queries)
         query_weight = None if self.query_weight is None else self.query_weight[queries]
         return self._part(places, offsets, query_weight)
 

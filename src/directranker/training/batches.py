@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
+from directranker.data.grouping import rows_of_queries
 from directranker.data.transforms import Unchanged
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
@@ -51,9 +52,7 @@ class Lists:
 
     def take(self, queries: IntArray) -> Batch:
         """The documents of these queries, one query after another."""
-        lengths = np.diff(self.offsets)[queries]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(self.offsets[:-1][queries] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        places, offsets = rows_of_queries(self.offsets, queries)
         rows = self.best_first[places]
         return self._batch(rows, offsets, None if self.query_weight is None else self.query_weight[queries])
 
