@@ -13,7 +13,7 @@ first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from directranker.compilation import inlined
+from directranker.nn.odd_activations import ODD_ACTIVATIONS, Activation
 
 __all__ = [
     "ACTIVATIONS",
@@ -36,20 +37,10 @@ __all__ = [
     "steepness_of",
 ]
 
-Activation = Callable[[Tensor], Tensor]
 IDENTITY, TANH, HALF_TANH, SOFTSIGN, ARCTAN, ERF, ARCSINH = range(7)
 
-ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
-    {
-        "identity": lambda o: o,
-        "tanh": torch.tanh,
-        "half_tanh": lambda o: torch.tanh(o / 2),
-        "softsign": functional.softsign,
-        "arctan": lambda o: (2 / math.pi) * torch.atan(o),
-        "erf": torch.erf,
-        "arcsinh": torch.arcsinh,
-    }
-)
+# The compiled τ below have the codes of their places in this table.
+ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(ODD_ACTIVATIONS)
 ACTIVATION_CODES: Mapping[str, int] = MappingProxyType({name: code for code, name in enumerate(ACTIVATIONS)})
 UNBOUNDED = ("identity", "arcsinh")
 
