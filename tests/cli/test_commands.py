@@ -197,6 +197,25 @@ def test_evaluate_puts_scores_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert "0.7500" in table
 
 
+def test_evaluate_goes_on_where_one_convention_cannot(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("5 qid:1 1:1\n0.5 qid:1 1:1\n")
+    (tmp_path / "none.txt").write_text("0 qid:1 1:1\n0 qid:1 1:1\n")
+    (tmp_path / "scores.txt").write_text("1\n2\n")
+    figures = json.loads(
+        run(
+            "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all", "--json"
+        ).stdout
+    )
+    assert "has no gain in the table" in figures["letor4"]["error"]
+    assert figures["paper"]["map"] == 0.5
+    table = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all")
+    assert table.returncode == 0
+    alone = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "letor4")
+    assert alone.returncode == 1
+    nothing = run("evaluate", tmp_path / "scores.txt", tmp_path / "none.txt", "--json")
+    assert json.loads(nothing.stdout)["paper"] == {"ndcg@10": None, "map": None}
+
+
 def test_a_reader_that_goes_away_is_no_traceback(letor: Path) -> None:
     command = f"{sys.executable} -m directranker inspect {letor} --json | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)

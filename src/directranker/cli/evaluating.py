@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,21 +52,33 @@ def evaluate(
     in_order = _read_scores(scores, dataset)
     names = list(CONVENTIONS) if convention == "all" else [convention]
     changes = {} if threshold is None else {"threshold": threshold}
-    figures = {
-        name: measure(
-            dataset.relevance,
-            in_order,
-            offsets=dataset.offsets,
-            metrics=metric,
-            convention=name,
-            **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
-        )
-        for name in names
-    }
+    figures: dict[str, dict[str, float]] = {}
+    refused: dict[str, str] = {}
+    for name in names:
+        try:
+            figures[name] = measure(
+                dataset.relevance,
+                in_order,
+                offsets=dataset.offsets,
+                metrics=metric,
+                convention=name,
+                **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
+            )
+        except ValueError as error:
+            if len(names) == 1 or CONVENTIONS[name].gain_table is None:
+                raise
+            refused[name] = str(error)  # its table of gains does not know a label, the others may
     if as_json:
-        print_json(figures)
+        plain: dict[str, dict[str, object]] = {
+            name: {key: _plain(value) for key, value in values.items()} for name, values in figures.items()
+        }
+        print_json({**plain, **{name: {"error": reason} for name, reason in refused.items()}})
     else:
-        _print_table(figures, metric)
+        _print_table(figures, refused, metric)
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else value  # JSON has no nan; no query counted
 
 
 def _read_scores(path: Path, data: RankingDataset) -> NDArray[np.float64]:
@@ -87,7 +100,7 @@ def _read_scores(path: Path, data: RankingDataset) -> NDArray[np.float64]:
     return values if data.original_rows is None else values[data.original_rows]
 
 
-def _print_table(figures: dict[str, dict[str, float]], metrics: list[str]) -> None:
+def _print_table(figures: dict[str, dict[str, float]], refused: dict[str, str], metrics: list[str]) -> None:
     from rich.table import Table
 
     from directranker.metrics import CONVENTIONS
@@ -97,4 +110,6 @@ def _print_table(figures: dict[str, dict[str, float]], metrics: list[str]) -> No
         metric_column.justify = "right"
     for name, values in figures.items():
         table.add_row(name, *(f"{values[metric]:.4f}" for metric in metrics), CONVENTIONS[name].description)
+    for name, reason in refused.items():
+        table.add_row(name, *("–" for _ in metrics), reason)
     console().print(table)
