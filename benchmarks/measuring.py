@@ -27,17 +27,19 @@ def seconds_of(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def compare(works: Works, rounds: int, *, repeats: Mapping[str, int] | None = None) -> dict[str, list[float]]:
+def compare(works: Works, rounds: int, *, warm: bool = False) -> dict[str, list[float]]:
     """Time all works in turn, round by round.
 
-    A short work beside a long one is repeated within its turn, and its median counts: the long one leaves
-    caches and memory as it needs them, which would be a good part of the short one's time.
+    `warm` begins each turn with a call that does not count. On virtual machines memory that was freed goes
+    back to the host within seconds, and taking it again would be timed with whoever comes next: some 0.2 s
+    per 100 MB here, which is nothing beside 20 s and as much again beside 0.3.
     """
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            times = (repeats or {}).get(name, 1)
-            seconds[name].append(median(seconds_of(work) for _ in range(times)))
+            if warm:
+                work()
+            seconds[name].append(seconds_of(work))
     return seconds
 
 

@@ -2,7 +2,8 @@
 
 Each text is read or refused with a `LetorError`; what is accepted and what is refused, and at which line,
 equals a literal reader's answer. The kernels run with numba's bounds checks, so that a read outside the
-buffer would be an error instead of luck. Made of structured lines that are then damaged, and of raw bytes.
+buffer would be an error instead of luck; words of eight bytes are loaded without, and a test has their texts
+between pages that nobody may read. Made of structured lines that are then damaged, and of raw bytes.
 
     python benchmarks/parser_fuzzing_benchmark.py
 """
@@ -52,6 +53,18 @@ def structured(rng: np.random.Generator) -> bytes:
         if not text:
             break
     return bytes(text[: int(rng.integers(len(text) + 1))]) if rng.random() < 0.2 else bytes(text)
+
+
+def plain(rng: np.random.Generator) -> bytes:
+    """Lines in the notation that is read word by word, a byte of them then damaged."""
+    lines = []
+    for _ in range(rng.integers(1, 4)):
+        values = (f"{rng.normal() * 10.0 ** rng.integers(0, 6):.{rng.integers(0, 8)}f}" for _ in range(5))
+        lines.append("1 qid:1 " + " ".join(f"{index + 1}:{value}" for index, value in enumerate(values)))
+    text = bytearray("\n".join(lines).encode())
+    if rng.random() < 0.8:
+        text[int(rng.integers(len(text)))] = int(rng.choice(LETTERS))
+    return bytes(text)
 
 
 def words(rng: np.random.Generator) -> bytes:
@@ -120,7 +133,7 @@ def main() -> None:
     answer(b"1 qid:1 1:1 #x\n0 qid:2 3:1\n0 qid:1 2:1")  # compiling all kernels takes its time
     print(machine("numba", "numpy"))
     accepted = 0
-    makers = (structured, words, raw)
+    makers = (structured, plain, words, raw)
     for number in range(options.texts):
         accepted += check(makers[number % len(makers)](rng))
         if number % 20_000 == 19_999:

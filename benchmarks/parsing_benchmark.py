@@ -23,7 +23,7 @@ from directranker.data.letor_builder import CHUNK_BYTES
 from measuring import compare, machine, print_ratios
 from mslr_like import mslr_like
 
-ROUNDS = 3
+ROUNDS = 5
 REQUIRED = {"scikit-learn, load_svmlight_file": 60.0}
 REQUIRED_OPENING = {"scikit-learn, load_svmlight_file": 1000.0}
 
@@ -70,7 +70,7 @@ def main() -> None:
                 "directranker, opening the saved form": lambda: RankingDataset.load(saved),
             },
             ROUNDS,
-            repeats={"directranker, read_letor": 7, "directranker, opening the saved form": 7},
+            warm=True,
         )
         reached = print_ratios(seconds, "directranker, read_letor", REQUIRED)
         print("\nto opening the saved form:")

@@ -26,7 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker import Fold, RankingDataset, evaluate, read_folds
-from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, RankNet
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    RankNet,
+    RankSVM,
+)
 
 from measuring import machine
 
@@ -80,6 +93,11 @@ def lightgbm_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scor
     return np.asarray(booster.predict(fold.vali.features)), np.asarray(booster.predict(fold.test.features))
 
 
+def query_numbers(data: RankingDataset) -> NDArray[np.int64]:
+    """The number of each row's query; XGBoost wants ids that never fall."""
+    return np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+
+
 def xgboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scores]:
     """XGBoost's rank:ndcg with early stopping on vali."""
     import xgboost as xgb  # noqa: PLC0415
@@ -89,8 +107,9 @@ def xgboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Score
         random_state=seed, tree_method="hist", **setting,
     )  # fmt: skip
     ranker.fit(
-        fold.train.features, fold.train.relevance, qid=fold.train.qid,
-        eval_set=[(fold.vali.features, fold.vali.relevance)], eval_qid=[fold.vali.qid], verbose=False,
+        fold.train.features, fold.train.relevance, qid=query_numbers(fold.train),
+        eval_set=[(fold.vali.features, fold.vali.relevance)], eval_qid=[query_numbers(fold.vali)],
+        verbose=False,
     )  # fmt: skip
     return ranker.predict(fold.vali.features), ranker.predict(fold.test.features)
 
@@ -117,6 +136,13 @@ CONTENDERS = [
     Contender("DirectRanker.paper", ours(lambda s: DirectRanker.paper(random_state=s)), (0.708, 0.625)),
     Contender("RankNet", ours(lambda s: RankNet(random_state=s)), (0.705, 0.632)),
     Contender("ListNet", ours(lambda s: ListNet(random_state=s)), (0.709, 0.641)),
+    Contender("AdaRank", ours(lambda s: AdaRank(random_state=s)), (0.712, 0.644)),
+    Contender("CoordinateAscent", ours(lambda s: CoordinateAscent(random_state=s))),
+    Contender("ESRank", ours(lambda s: ESRank(random_state=s)), (0.705, 0.630)),
+    Contender("IESRRank", ours(lambda s: IESRRank(random_state=s)), (0.705, 0.630)),
+    Contender("IESVMRank", ours(lambda s: IESVMRank(random_state=s)), (0.705, 0.630)),
+    Contender("RankSVM", ours(lambda s: RankSVM(random_state=s))),
+    Contender("LambdaMART", ours(lambda s: LambdaMART(random_state=s)), (0.725, 0.648)),
     Contender("LambdaDirectRanker", ours(lambda s: LambdaDirectRanker(random_state=s))),
     Contender("DirectRanker", ours(lambda s: DirectRanker(random_state=s)), (0.735, 0.661)),
     Contender("Ensemble of 5", ours(lambda s: Ensemble(DirectRanker(), 5, random_state=s))),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from directranker import RankingDataset
 from directranker.costs import Objective
-from directranker.data.transforms import Unchanged
+from directranker.data.transforms import Standard, Unchanged
 from directranker.nn import DirectRankerNet
 from directranker.rankers import DirectRanker
 from directranker.rankers.objective_cost import ObjectiveCost
@@ -45,9 +45,9 @@ class Epoch:
 
     def __init__(self, data: RankingDataset, hidden: tuple[int, ...]) -> None:
         self.lists = Lists(data.relevance, data.offsets)
-        transform = Unchanged().fit(data.features[:100])
+        table = Standard().fit_transform(data.features)
         query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-        self.features = EncodedFeatures(data.features, transform, query, torch.device("cpu"))
+        self.features = EncodedFeatures(table, Unchanged().fit(table[:100]), query, torch.device("cpu"))
         self.net = DirectRankerNet.build(
             (data.n_features,), hidden_layers=hidden, head_activation="half_tanh", random_state=0
         )
@@ -120,14 +120,15 @@ def show_growth() -> None:
 
 
 PEAK_MEMORY = """
-import resource, sys
-import numpy as np
+import re, sys
+from pathlib import Path
 from directranker import RankingDataset
 from directranker.rankers import DirectRanker
 data = RankingDataset.load(sys.argv[1])
 ranker = DirectRanker(hidden_layers=(50,), max_epochs=2, random_state=0)
 ranker.fit(data.features, data.relevance, qid=data.qid)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, data.features.nbytes)
+peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
+print(int(peak[1]) * 1024, data.features.nbytes)
 """
 
 

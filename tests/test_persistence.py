@@ -14,7 +14,21 @@ import pytest
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.data.transforms import TRANSFORMS
 from directranker.persistence import load_ranker
-from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    Ranker,
+    RankNet,
+    RankSVM,
+)
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4)}
 
@@ -34,7 +48,16 @@ def data() -> RankingDataset:
         RankNet(**QUICK),
         LambdaDirectRanker(**QUICK),
         ListNet(**QUICK, callbacks=[print]),
+        AdaRank(max_rounds=5, metric="map", random_state=0),
+        CoordinateAscent(restarts=1, max_rounds=2, random_state=0),
+        ESRank(generations=9, random_state=0, metric="map", steps="levy"),
+        IESRRank(generations=9, random_state=0),
+        IESVMRank(generations=9, random_state=0),
+        RankSVM(l2=0.1),
+        LambdaMART(max_trees=20, random_state=0, n_leaves=31, min_leaf_documents=5),
+        LambdaMART(max_trees=20, random_state=0, metric="map"),
         Ensemble(DirectRanker(**QUICK), 2, random_state=0),
+        Ensemble(LambdaMART(max_trees=5), 3, random_state=0),
     ],
     ids=lambda ranker: type(ranker).__name__,
 )
@@ -46,6 +69,9 @@ def test_scores_are_bit_identical(ranker: Ranker, data: RankingDataset, tmp_path
     np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
     A, B = data.features[:9], data.features[9:18]
     np.testing.assert_array_equal(again.compare(A, B), ranker.compare(A, B))
+    if isinstance(ranker, LambdaMART) and isinstance(again, LambdaMART):
+        assert again.history_ == ranker.history_
+        np.testing.assert_array_equal(again.feature_importances_, ranker.feature_importances_)
     if isinstance(ranker, DirectRanker) and isinstance(again, DirectRanker):
         assert again.history_ == ranker.history_
         assert again.hidden_layers == ranker.hidden_layers
@@ -58,8 +84,9 @@ def test_every_transform_is_saved_with_it(transform: str, data: RankingDataset, 
     np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
 
 
-def test_in_another_process(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = DirectRanker(**QUICK).fit(data)
+@pytest.mark.parametrize("ranker", [DirectRanker(**QUICK), LambdaMART(max_trees=20, random_state=0)])
+def test_in_another_process(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(data)
     ranker.save(tmp_path / "model")
     data.save(tmp_path / "data")
     script = """
@@ -87,9 +114,10 @@ def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["header.json", "weights.safetensors"])
+@pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
 def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None:
-    DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
+    ranker = LambdaMART(max_trees=5, random_state=0) if name == "trees.txt" else DirectRanker(**QUICK)
+    ranker.fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / name
     content = path.read_bytes()
     for broken in (b"", content[:50], content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
@@ -109,6 +137,8 @@ def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None
         ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "do not fit together"),
         ({"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}}, "holds no ranker but a Standard"),
         ({"ranker": 3}, "do not fit together"),
+        ({"trees_sha256": {"../trees.txt": ""}}, "names no files of trees"),
+        ({"trees_sha256": {"trees.txt": ""}}, r"trees\.txt is missing"),
     ],
 )
 def test_headers_that_lie(change: dict[str, Any], message: str, data: RankingDataset, tmp_path: Path) -> None:
@@ -127,3 +157,46 @@ def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, t
     path.write_text(json.dumps(header))
     with pytest.raises(StorageError, match="do not fit together"):
         load_ranker(tmp_path / "model")
+
+
+def test_a_metric_that_counted_nothing_is_saved(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = LambdaMART(max_trees=2, random_state=0)
+    ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label from 1 on
+    ranker.save(tmp_path / "model")
+    again = load_ranker(tmp_path / "model")
+    assert isinstance(again, LambdaMART)
+    assert np.isnan(again.history_[0].fitness)
+    assert again.history_[0].metric is None
+
+
+FUZZING = """
+import hashlib, json, sys
+from pathlib import Path
+import numpy as np
+from directranker import StorageError
+from directranker.persistence import load_ranker
+folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
+header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
+X, refused = np.zeros((5, header["ranker"]["fitted"]["n_features_in_"]["value"])), 0
+for at in range(600):
+    hostile = bytearray(trees)
+    for place in rng.integers(len(trees), size=rng.integers(1, 4)):
+        hostile[place] = rng.choice(bytearray(b"0123456789-+.e =\\n\\0\\xffx"))
+    if at % 5 == 0:
+        hostile = hostile[: rng.integers(len(hostile))]
+    (folder / "trees.txt").write_bytes(hostile)
+    header["trees_sha256"]["trees.txt"] = hashlib.sha256(hostile).hexdigest()
+    (folder / "header.json").write_text(json.dumps(header))
+    try:
+        load_ranker(folder).predict(X)
+    except StorageError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_hostile_trees_with_a_right_checksum_do_no_harm(data: RankingDataset, tmp_path: Path) -> None:
+    LambdaMART(max_trees=3, random_state=0).fit(data).save(tmp_path / "model")
+    command = [sys.executable, "-c", FUZZING, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 100 < int(done.stdout) < 600

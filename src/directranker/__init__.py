@@ -49,7 +49,20 @@ if TYPE_CHECKING:
         reciprocal_rank,
     )
     from directranker.persistence import load_ranker, save_ranker
-    from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, RankNet
+    from directranker.rankers import (
+        AdaRank,
+        CoordinateAscent,
+        DirectRanker,
+        Ensemble,
+        ESRank,
+        IESRRank,
+        IESVMRank,
+        LambdaDirectRanker,
+        LambdaMART,
+        ListNet,
+        RankNet,
+        RankSVM,
+    )
 
 _HOMES = {
     "data.dataset": ("RankingDataset", "concatenate"),
@@ -85,20 +98,39 @@ _HOMES = {
         "reciprocal_rank",
     ),
     "persistence": ("load_ranker", "save_ranker"),
-    "rankers": ("DirectRanker", "Ensemble", "LambdaDirectRanker", "ListNet", "RankNet"),
+    "rankers": (
+        "AdaRank",
+        "CoordinateAscent",
+        "DirectRanker",
+        "Ensemble",
+        "LambdaDirectRanker",
+        "LambdaMART",
+        "ListNet",
+        "RankNet",
+        "ESRank",
+        "IESRRank",
+        "IESVMRank",
+        "RankSVM",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CONVENTIONS",
+    "AdaRank",
     "AutoTransform",
     "Convention",
+    "CoordinateAscent",
     "DataError",
     "DirectRanker",
+    "ESRank",
     "Ensemble",
     "Fold",
     "GaussianClasses",
+    "IESRRank",
+    "IESVMRank",
     "LambdaDirectRanker",
+    "LambdaMART",
     "LetorError",
     "ListNet",
     "Metric",
@@ -107,6 +139,7 @@ __all__ = [
     "QueryMinMax",
     "QueryZScore",
     "RankNet",
+    "RankSVM",
     "RankingDataset",
     "SignedLog",
     "Standard",

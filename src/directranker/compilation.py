@@ -2,7 +2,9 @@
 
 A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. Kernels
 release the interpreter lock, so threads over slices of the work run them in parallel, which, unlike
-numba's own parallel loops, is safe to enter from several threads at once and after a fork.
+numba's own parallel loops, is safe to enter from several threads at once and after a fork. Within a kernel,
+each working space is an array of its own: the rows of an unpacked table are not known to be contiguous, and
+loops over them are not vectorised.
 
 >>> numbers = np.arange(6)
 >>> in_parallel(lambda start, stop: int(numbers[start:stop].sum()), even_cuts(6, parts=2))
@@ -21,7 +23,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IntArray", "balanced_cuts", "compiled", "even_cuts", "in_parallel", "inlined", "n_threads"]
+__all__ = [
+    "IntArray",
+    "balanced_cuts",
+    "compiled",
+    "even_cuts",
+    "freely_summed",
+    "in_parallel",
+    "inlined",
+    "n_threads",
+]
 
 IntArray = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,6 +42,16 @@ Result = TypeVar("Result")
 def compiled(function: Function) -> Function:
     """Compile a kernel for any argument types; the machine code is kept between processes."""
     kernel: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    return kernel
+
+
+def freely_summed(function: Function) -> Function:
+    """Compile a kernel whose sums may be taken in any order, which lets them be vectorised.
+
+    Infinite numbers and NaN keep their meaning.
+    """
+    options = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+    kernel: Function = numba.njit(**options)(function)
     return kernel
 
 

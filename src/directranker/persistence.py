@@ -1,6 +1,7 @@
-"""A fitted ranker as a folder: numbers in safetensors, everything else in a JSON header, never a pickle.
+"""A fitted ranker as a folder: numbers in safetensors, trees in LightGBM's text, all else in a JSON header.
 
-Loading makes no object but those of a fixed table of classes, so a folder from anywhere cannot run code.
+Never a pickle: loading makes no object but those of a fixed table of classes, and looks through trees before
+LightGBM sees them, so a folder from anywhere cannot run code.
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
@@ -18,9 +19,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,39 +37,79 @@ from directranker.data.files import write_folder_atomically
 from directranker.data.transforms import TRANSFORMS
 from directranker.errors import StorageError
 from directranker.nn import DirectRankerNet
-from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    Ranker,
+    RankNet,
+    RankSVM,
+)
+from directranker.rankers.rounds import RoundRecord
+from directranker.rankers.tree_text import trees_from_text
 from directranker.training import EpochRecord
 
 __all__ = ["load_ranker", "save_ranker"]
 
 FORMAT = "directranker model"
 VERSION = 1
-HEADER, WEIGHTS = "header.json", "weights.safetensors"
+HEADER, WEIGHTS, TREES = "header.json", "weights.safetensors", "trees{}.txt"
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (DirectRanker, RankNet, LambdaDirectRanker, ListNet, Ensemble, *TRANSFORMS.values())
+    for kind in (
+        DirectRanker,
+        RankNet,
+        LambdaDirectRanker,
+        ListNet,
+        AdaRank,
+        CoordinateAscent,
+        ESRank,
+        IESRRank,
+        IESVMRank,
+        RankSVM,
+        LambdaMART,
+        Ensemble,
+        *TRANSFORMS.values(),
+    )
 }
+RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (EpochRecord, RoundRecord)}
 # What a loaded ranker does without: it is not trained, and its transform is saved fitted.
 LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "transform", "ranker")
-Arrays = dict[str, NDArray[Any]]
+
+
+class Parts(NamedTuple):
+    """What stands beside the header: arrays by name, and texts of trees by their file's name."""
+
+    arrays: dict[str, NDArray[Any]]
+    trees: dict[str, str]
 
 
 def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted ranker to a folder, all or nothing."""
-    arrays: Arrays = {}
-    words = _words_of(ranker, "", arrays)
-    weights = dump_tensors({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    versions = {name: version(name) for name in ("numpy", "torch", "scikit-learn")}
+    parts = Parts({}, {})
+    words = _words_of(ranker, "", parts)
+    weights = dump_tensors({name: np.ascontiguousarray(array) for name, array in parts.arrays.items()})
+    trees = {name: text.encode() for name, text in parts.trees.items()}
+    versions = {name: version(name) for name in ("lightgbm", "numpy", "torch", "scikit-learn")}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "ranker": words,
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "trees_sha256": {name: hashlib.sha256(text).hexdigest() for name, text in trees.items()},
         "versions": {"directranker": __version__, **versions},
     }
     text = json.dumps(header, indent=1, allow_nan=False)
     with write_folder_atomically(folder, overwrite=overwrite) as temporary:
-        (temporary / WEIGHTS).write_bytes(weights)
+        for name, content in {WEIGHTS: weights, **trees}.items():
+            (temporary / name).write_bytes(content)
         (temporary / HEADER).write_text(text, encoding="utf-8")
 
 
@@ -74,14 +117,10 @@ def load_ranker(folder: str | Path) -> Ranker:
     """Read a ranker that `save_ranker` wrote; its scores are bit-identical."""
     folder = Path(folder)
     header = _read_header(folder)
+    weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"))
+    trees = _read_trees(folder, header.get("trees_sha256", {}))
     try:
-        weights = (folder / WEIGHTS).read_bytes()
-    except FileNotFoundError:
-        raise StorageError(f"{folder / WEIGHTS} is missing; the model is not complete") from None
-    if hashlib.sha256(weights).hexdigest() != header.get("weights_sha256"):
-        raise StorageError(f"{folder / WEIGHTS} is not the file that was saved; it is damaged or swapped")
-    try:
-        ranker = _from_words(header["ranker"], "", load_tensors(weights))
+        ranker = _from_words(header["ranker"], "", Parts(load_tensors(weights), trees))
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise StorageError(f"{folder}: the parts do not fit together ({error})") from None
     if not isinstance(ranker, Ranker):
@@ -89,32 +128,62 @@ def load_ranker(folder: str | Path) -> Ranker:
     return ranker
 
 
-def _words_of(estimator: Any, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """What JSON can hold of a fitted estimator; arrays go to `arrays` under their names behind the prefix."""
+def _read_part(folder: Path, name: str, checksum: object) -> bytes:
+    try:
+        content = (folder / name).read_bytes()
+    except (FileNotFoundError, IsADirectoryError):
+        raise StorageError(f"{folder / name} is missing; the model is not complete") from None
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise StorageError(f"{folder / name} is not the file that was saved; it is damaged or swapped")
+    return content
+
+
+def _read_trees(folder: Path, checksums: object) -> dict[str, str]:
+    if not isinstance(checksums, dict) or not all(map(re.compile(r"trees(-\d+)?\.txt").fullmatch, checksums)):
+        raise StorageError(f"{folder / HEADER}: damaged header (trees_sha256 names no files of trees)")
+    return {name: _read_part(folder, name, checksums[name]).decode(errors="replace") for name in checksums}
+
+
+def _words_of(estimator: Any, prefix: str, parts: Parts) -> dict[str, Any]:
+    """What JSON can hold of a fitted estimator; arrays go to `parts` under their names behind the prefix."""
     name = type(estimator).__name__
     if CLASSES.get(name) is not type(estimator):
         raise TypeError(f"{name} is not a class of directranker, so it cannot be saved")
     fitted: dict[str, Any] = {}
     for key, value in vars(estimator).items():
         if key.endswith("_") and not key.startswith("_"):
-            fitted[key] = _word(key, value, f"{prefix}{key}", arrays)
+            fitted[key] = _word(key, value, f"{prefix}{key}", parts)
     return {"class": name, "parameters": _parameters(estimator), "fitted": fitted}
 
 
-def _word(key: str, value: Any, name: str, arrays: Arrays) -> Any:
+def _word(key: str, value: Any, name: str, parts: Parts) -> Any:
     if isinstance(value, np.ndarray) and value.dtype != object:
-        arrays[name] = value
+        parts.arrays[name] = value
         return {"array": name}
     if isinstance(value, torch.nn.Module):
-        arrays |= {f"{name}/{part}": tensor.numpy() for part, tensor in value.state_dict().items()}
+        parts.arrays.update({f"{name}/{part}": tensor.numpy() for part, tensor in value.state_dict().items()})
         return {"net": name}
+    if key == "booster_":
+        file = TREES.format(f"-{len(parts.trees) + 1}" if parts.trees else "")
+        parts.trees[file] = value.model_to_string()
+        return {"trees": file}
     if key == "history_":
-        return {"history": [[r.epoch, r.cost, r.metric, r.learning_rate, r.seconds] for r in value]}
-    if key == "rankers_":
-        return {"rankers": [_words_of(one, f"{name}/{i}/", arrays) for i, one in enumerate(value)]}
-    if key == "transform_":
-        return {"transform": _words_of(value, f"{name}/", arrays)}
+        kind = type(value[0]).__name__ if value else "EpochRecord"
+        # JSON has no nan, which stands where a metric counts no query.
+        rows = [
+            ["nan" if entry is not None and np.isnan(entry) else entry for entry in astuple(record)]
+            for record in value
+        ]
+        return {"history": rows, "of": kind}
+    if key in ("rankers_", "transform_"):
+        return _words_within(key, value, name, parts)
     return {"value": value.tolist() if isinstance(value, np.ndarray) else value}
+
+
+def _words_within(key: str, value: Any, name: str, parts: Parts) -> dict[str, Any]:
+    if key == "transform_":
+        return {"transform": _words_of(value, f"{name}/", parts)}
+    return {"rankers": [_words_of(one, f"{name}/{i}/", parts) for i, one in enumerate(value)]}
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -134,7 +203,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     return kept
 
 
-def _from_words(words: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
+def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
     kind = CLASSES[words["class"]]
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
@@ -145,29 +214,36 @@ def _from_words(words: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
         if not key.endswith("_") or key.startswith("_"):
             raise ValueError(f"{key!r} is no fitted attribute")
         if "net" not in word:
-            setattr(estimator, key, _value(word, f"{prefix}{key}", arrays))
+            setattr(estimator, key, _value(word, f"{prefix}{key}", parts))
     if isinstance(estimator, DirectRanker):
-        estimator.net_ = _net(estimator, f"{prefix}net_/", arrays)
+        estimator.net_ = _net(estimator, f"{prefix}net_/", parts)
+    if isinstance(estimator, LambdaMART) and estimator.booster_.num_feature() != estimator.n_features_in_:
+        raise ValueError("the trees are for another number of features")
     return estimator
 
 
-def _value(word: dict[str, Any], name: str, arrays: Arrays) -> Any:
+def _value(word: dict[str, Any], name: str, parts: Parts) -> Any:
     (kind, content), *_ = word.items()
     if kind == "array":
-        return arrays[content]
+        return parts.arrays[content]
+    if kind == "trees":
+        return trees_from_text(parts.trees[content])
     if kind == "history":
-        return [EpochRecord(*record) for record in content]
+        kind_of_record = RECORDS[word["of"]]
+        return [
+            kind_of_record(*(np.nan if entry == "nan" else entry for entry in record)) for record in content
+        ]
     if kind == "rankers":
-        return [_from_words(one, f"{name}/{i}/", arrays) for i, one in enumerate(content)]
+        return [_from_words(one, f"{name}/{i}/", parts) for i, one in enumerate(content)]
     if kind == "transform":
-        return _from_words(content, f"{name}/", arrays)
+        return _from_words(content, f"{name}/", parts)
     return np.array(content, dtype=object) if name.endswith("feature_names_in_") else content
 
 
-def _net(ranker: DirectRanker, prefix: str, arrays: Arrays) -> DirectRankerNet:
+def _net(ranker: DirectRanker, prefix: str, parts: Parts) -> DirectRankerNet:
     weights = {
         name.removeprefix(prefix): torch.from_numpy(array.copy())
-        for name, array in arrays.items()
+        for name, array in parts.arrays.items()
         if name.startswith(prefix)
     }
     with torch.device("meta"):  # no memory for shapes that a header only claims

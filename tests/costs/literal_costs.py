@@ -33,6 +33,7 @@ COSTS: dict[str, Callable[[float, float, float], float]] = {
     "relevance_weighted": lambda r, y_i, y_j: y_i * (1 - r) ** 2,
     "cross_entropy": lambda r, y_i, y_j: -math.log((1 + r) / 2),
     "hinge": lambda r, y_i, y_j: max(0, 1 - r),
+    "squared_hinge": lambda r, y_i, y_j: max(0, 1 - r) ** 2,
     "exponential": lambda r, y_i, y_j: math.exp(-r),
 }
 

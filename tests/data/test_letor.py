@@ -258,6 +258,67 @@ def test_structured_lines_read_as_the_literal_reader_does(text: bytes, allow_non
     check_against_literal(text, allow_non_finite=allow_non_finite)
 
 
+plain_values = st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", fullmatch=True)
+odd_tokens = st.text("0123456789.:- #\r\t\x00/;", max_size=12)
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(plain_values | odd_tokens, min_size=1, max_size=8), st.integers(0, 3), st.sampled_from([1, 2])
+)
+def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: int, step: int) -> None:
+    """Behind a first line, plain features with something odd among them."""
+    values = [*("12345678" for _ in range(at)), *tokens, "-0", "0.1234567", "1"]
+    features = " ".join(f"{1 + step * i}:{value}" for i, value in enumerate(values))
+    text = f"0 qid:1 40:1\n1 qid:1 {features}\n2 qid:1 {features} #docid = a\n"
+    check_against_literal(text.encode())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "12345678",
+        "123456789",
+        "1.2345678",
+        "0.1234567",
+        "1234567.8",
+        "00000001",
+        "5.",
+        ".5",
+        "-",
+        "--1",
+        "-.5",
+        "1.2.3",
+        "1:2",
+        "1..2",
+        "1-2",
+        "+1",
+        "1e5",
+        "",
+        "1\x00",
+        "1/",
+        "1;",
+        "-0",
+        "-0.0",
+        "99999999",
+    ],
+)
+@pytest.mark.parametrize("index", ["3", "03", "5", "2", "00000003", "000000003", "3 ", " 3", "4097"])
+def test_what_is_almost_plain(value: str, index: str) -> None:
+    text = f"0 qid:1 4098:1\n0 qid:1 1:1 2:2 {index}:{value} 4098:7\n"
+    check_against_literal(text.encode())
+
+
+def test_lines_longer_than_a_block_and_more_columns_than_keys() -> None:
+    rng = np.random.default_rng(0)
+    for n_features in (4095, 4097, 9000):
+        rows = [
+            " ".join(f"{i + 1}:{rng.integers(10**6)}.{rng.integers(100)}" for i in range(n_features))
+            for _ in range(3)
+        ]
+        check_against_literal("\n".join(f"1 qid:1 {row}" for row in ["1:5", *rows, "2:1.5"]).encode())
+
+
 @settings(max_examples=400)
 @given(st.binary(max_size=60) | st.text("0123456789.:+-eE#qidnaf \t\r\n", max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused_with_a_line(text: bytes) -> None:
@@ -342,4 +403,37 @@ for length in range(400):
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
+
+
+def test_words_are_loaded_from_within_the_text() -> None:
+    """Texts that begin or end at a page which nobody may read."""
+    script = """
+import ctypes, mmap
+import numpy as np
+from directranker.data import letor_kernels
+from directranker.data.letor_numbers import Position
+page = mmap.PAGESIZE
+room = mmap.mmap(-1, 3 * page)
+memory = np.frombuffer(room, dtype=np.uint8)
+libc = ctypes.CDLL(None, use_errno=True)
+for guard in (memory.ctypes.data, memory.ctypes.data + 2 * page):
+    assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
+inside = memory[page : 2 * page]
+rng = np.random.default_rng(0)
+letters = np.frombuffer(b"0123456789.:- " * 3 + b"#q\\r\\t\\n", dtype=np.uint8)
+good = b"1 qid:1 1:2.5 2:1 3:-0.125\\n"
+for number in range(3000):
+    text = rng.choice(letters, rng.integers(1, 200)).tobytes() if number % 2 else good * (number % 9)
+    text = text[rng.integers(len(text) + 1) :] + b"\\n"
+    for at in (0, page - len(text)):
+        inside[at : at + len(text)] = np.frombuffer(text, dtype=np.uint8)
+        whole = inside[: len(text)] if at == 0 else inside
+        rows = text.count(b"\\n")
+        letor_kernels.parse_piece(
+            whole, Position(at), Position(at + len(text)), np.empty((rows, 5), dtype=np.float32),
+            np.empty(rows), np.empty((500, 5), dtype=np.int64), 0, 1, 100, 0.0, True,
+        )
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,21 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    Ranker,
+    RankNet,
+    RankSVM,
+)
 
 QUICK: dict[str, Any] = {"max_epochs": 2, "random_state": 0, "hidden_layers": (4,)}
 RANKERS = [
@@ -15,6 +29,13 @@ RANKERS = [
     RankNet(**QUICK),
     LambdaDirectRanker(**QUICK),
     ListNet(**QUICK),
+    AdaRank(max_rounds=5, random_state=0),
+    CoordinateAscent(restarts=2, max_rounds=2, n_steps=3, random_state=0),
+    ESRank(generations=5, random_state=0),
+    IESRRank(generations=5, random_state=0),
+    IESVMRank(generations=5, random_state=0),
+    RankSVM(),
+    LambdaMART(max_trees=3, min_leaf_documents=2, random_state=0),
     Ensemble(DirectRanker(**QUICK), 2, random_state=0),
 ]
 

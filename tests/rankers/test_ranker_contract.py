@@ -16,7 +16,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker import DataError, RankingDataset, evaluate, evaluate_per_query, example_dataset
-from directranker.rankers import DirectRanker, Ensemble, LambdaDirectRanker, ListNet, Ranker, RankNet
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    Ranker,
+    RankNet,
+    RankSVM,
+)
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
 RANKERS: dict[str, Ranker] = {
@@ -25,6 +39,14 @@ RANKERS: dict[str, Ranker] = {
     "RankNet": RankNet(**QUICK),
     "LambdaDirectRanker": LambdaDirectRanker(**QUICK),
     "ListNet": ListNet(**QUICK),
+    "AdaRank": AdaRank(max_rounds=20, random_state=0),
+    "CoordinateAscent": CoordinateAscent(restarts=2, max_rounds=2, n_steps=5, random_state=0),
+    "ESRank": ESRank(generations=60, random_state=0),
+    "IESRRank": IESRRank(generations=20, random_state=0),
+    "IESVMRank": IESVMRank(generations=20, random_state=0),
+    "RankSVM": RankSVM(),
+    "LambdaMART": LambdaMART(max_trees=20, random_state=0),
+    "LambdaMART.map": LambdaMART.ranklib(max_trees=20, metric="map", random_state=0),
     "Ensemble": Ensemble(DirectRanker(**QUICK), 2, random_state=0),
 }
 

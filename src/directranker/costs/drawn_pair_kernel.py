@@ -41,7 +41,7 @@ def compare_drawn_pairs(
     for query in range(first, last):
         longest = max(longest, batch.draws[query])
     mores, lesses = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
-    weights, pulls = np.empty((2, longest))
+    weights, pulls = np.empty(longest), np.empty(longest)
     for query in range(first, last):
         n = batch.draws[query]
         if n == 0:

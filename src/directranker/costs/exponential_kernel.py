@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from directranker.compilation import compiled
+from directranker.compilation import compiled, freely_summed
 from directranker.costs.activations import steepness_of
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponentials import FAR_APART, take_exponentials
@@ -31,12 +30,12 @@ from directranker.pairs.swaps import SwapTerms
 __all__ = ["compare_by_exponentials"]
 
 LARGEST_LOG = 700.0  # of a product of factors
+LARGE = 1e300  # of a product of numbers below 2
+MANTISSA_BITS, EXPONENT_OF_ONE = 52, 1023  # of a float64
+MANTISSA = 2**MANTISSA_BITS - 1
 
-# Sums may be taken in any order here, which lets them be vectorised; inf and nan keep their meaning.
-freely_summed = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
-
-@freely_summed  # type: ignore[untyped-decorator]
+@freely_summed
 def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: FloatArray) -> float:
     """A document with 1/e^s = `inverse` meets those below it: Σ q/(1 + q); shares and factors are noted."""
     total = 0.0
@@ -65,12 +64,21 @@ def meet(
 
 @compiled
 def sum_of_logs(factors: FloatArray) -> float:
-    """Σ log of the factors, which become 1 again."""
-    total = 0.0
+    """Σ log of the factors, which are at least 1 and become 1 again.
+
+    A factor is 2^e · m with 1 ≤ m < 2: the e are summed, and a logarithm is only taken of a product of m.
+    """
+    bits = factors.view(np.int64)
+    total, exponents, product = 0.0, 0, 1.0
     for at in range(len(factors)):
-        total += math.log(factors[at])
+        exponents += (bits[at] >> MANTISSA_BITS) - EXPONENT_OF_ONE
+        bits[at] = (bits[at] & MANTISSA) | (EXPONENT_OF_ONE << MANTISSA_BITS)
+        product *= factors[at]
         factors[at] = 1.0
-    return total
+        if product > LARGE:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product) + exponents * math.log(2.0)
 
 
 @compiled
@@ -88,7 +96,7 @@ def compare_by_exponentials(
     longest = 0
     for query in range(first, last):
         longest = max(longest, layout.offsets[query + 1] - layout.offsets[query])
-    exponentials, pulls, factors = np.empty((3, longest))
+    exponentials, pulls, factors = np.empty(longest), np.empty(longest), np.empty(longest)
     factors[:] = 1.0
     steepness = steepness_of(rule.activation)
     for query in range(first, last):

@@ -81,7 +81,7 @@ def measure_lists(
     longest = 0
     for query in range(first, last):
         longest = max(longest, layout.first[query + 1] - layout.first[query])
-    below, pulls = np.empty((2, longest))
+    below, pulls = np.empty(longest), np.empty(longest)
     for query in range(first, last):
         if batch.scale[query] == 0.0 or layout.first[query + 1] - layout.first[query] < 2:
             continue

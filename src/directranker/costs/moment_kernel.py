@@ -44,7 +44,8 @@ def compare_by_moments(
     longest = 0
     for query in range(first, last):
         longest = max(longest, layout.offsets[query + 1] - layout.offsets[query])
-    high, low, upper_factor, lower_factor = np.empty((4, longest))
+    high, low = np.empty(longest), np.empty(longest)
+    upper_factor, lower_factor = np.empty(longest), np.empty(longest)
     for query in range(first, last):
         start, n = layout.offsets[query], layout.offsets[query + 1] - layout.offsets[query]
         if batch.draws[query] > 0 or layout.first[query + 1] - layout.first[query] < 2:

@@ -8,8 +8,8 @@
 >>> Objective("cross_entrpy")
 Traceback (most recent call last):
 ValueError: cost 'cross_entrpy' is unknown; did you mean 'cross_entropy'? There are 'squared',
-'squared_difference', 'relevance_weighted', 'cross_entropy', 'hinge', 'exponential', 'listnet', 'softmax',
-'listmle'
+'squared_difference', 'relevance_weighted', 'cross_entropy', 'hinge', 'squared_hinge', 'exponential',
+'listnet', 'softmax', 'listmle'
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ A pair has r = τ(g(x) − g(y)) with x the more relevant document, and the labe
     relevance_weighted  y_i (1 − r)²         the paper's for synthetic data; labels from 0 on
     cross_entropy       −log((1 + r)/2)      RankNet's with τ = half_tanh; stable in `activations`
     hinge               max(0, 1 − r)
+    squared_hinge       max(0, 1 − r)²       RankSVM's, with τ = identity
     exponential         exp(−r)
 
 >>> pair_cost(COST_CODES["relevance_weighted"], 0.5, 2.0, 1.0)  # 2 (1 − ½)² and −2·2 (1 − ½)
@@ -54,10 +55,11 @@ PAIR_COSTS = (
     "relevance_weighted",
     "cross_entropy",
     "hinge",
+    "squared_hinge",
     "exponential",
 )
 COST_CODES: Mapping[str, int] = MappingProxyType({name: code for code, name in enumerate(PAIR_COSTS)})
-SQUARED, SQUARED_DIFFERENCE, RELEVANCE_WEIGHTED, CROSS_ENTROPY, HINGE, EXPONENTIAL = range(6)
+SQUARED, SQUARED_DIFFERENCE, RELEVANCE_WEIGHTED, CROSS_ENTROPY, HINGE, SQUARED_HINGE, EXPONENTIAL = range(7)
 SQUARED_COSTS = PAIR_COSTS[:3]
 
 TORCH_PAIR_COSTS: Mapping[str, TorchPairCost] = MappingProxyType(
@@ -67,6 +69,7 @@ TORCH_PAIR_COSTS: Mapping[str, TorchPairCost] = MappingProxyType(
         "relevance_weighted": lambda r, y_i, _: y_i * (1 - r) ** 2,
         "cross_entropy": lambda r, *_: -torch.log((1 + r) / 2),
         "hinge": lambda r, *_: torch.relu(1 - r),
+        "squared_hinge": lambda r, *_: torch.relu(1 - r) ** 2,
         "exponential": lambda r, *_: torch.exp(-r),
     }
 )
@@ -83,6 +86,9 @@ def pair_cost(cost: int, r: float, y_i: float, y_j: float) -> tuple[float, float
         value, slope = y_i * (1.0 - r) * (1.0 - r), -2.0 * y_i * (1.0 - r)
     elif cost == HINGE:
         value, slope = (1.0 - r, -1.0) if r < 1.0 else (0.0, 0.0)
+    elif cost == SQUARED_HINGE:
+        missing = max(0.0, 1.0 - r)
+        value, slope = missing * missing, -2.0 * missing
     else:
         value, slope = math.exp(-r), -math.exp(-r)
     return value, slope

@@ -88,7 +88,8 @@ def compare_query(
     """All pairs of one query: the cost, and the gradient added, both times the query's scale."""
     start, end = layout.offsets[query], layout.offsets[query + 1]
     total, scale, steepness = 0.0, float(batch.scale[query]), steepness_of(rule.activation)
-    weights, pulls, exponentials = np.empty((3, end - start))
+    n = end - start
+    weights, pulls, exponentials = np.empty(n), np.empty(n), np.empty(n)
     by_odds = (
         steepness > 0.0 and take_exponentials(batch.scores[start:end], steepness, exponentials) <= FAR_APART
     )

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["kernel_of", "run_plan"]
 
-# Below this much work, pairs or documents, handing it to a thread costs more than it saves.
-PAIRS_WORTH_A_THREAD = 100_000
+# Below this much work, pairs or documents, handing it to a thread costs more than it saves: in training,
+# torch's own threads keep the cores busy for a while after each operation, waiting for the next.
+PAIRS_WORTH_A_THREAD = 1_000_000
 DOCUMENTS_WORTH_A_THREAD = 20_000
 
 Gradient = NDArray[np.floating[Any]]
@@ -71,7 +72,7 @@ def _run_lists(
     def work(first: int, last: int) -> None:
         measure_lists(code, layout, batch, targets, first, last, costs, gradient)
 
-    in_parallel(work, _cuts(layout.offsets, DOCUMENTS_WORTH_A_THREAD))
+    in_parallel(work, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
 
 
 def _run_pairs(
@@ -89,12 +90,12 @@ def _run_pairs(
         compare_drawn_pairs(rule, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
 
     if kernel is compare_by_moments:
-        in_parallel(compare_all, _cuts(layout.offsets, DOCUMENTS_WORTH_A_THREAD))
+        in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
     else:
         undrawn = np.where(plan.draws > 0, 0, plan.n_pairs)
-        in_parallel(compare_all, _cuts(_cumulated(undrawn), PAIRS_WORTH_A_THREAD))
+        in_parallel(compare_all, _cuts(undrawn, PAIRS_WORTH_A_THREAD))
     if plan.draws.any():
-        in_parallel(compare_drawn, _cuts(_cumulated(plan.draws), PAIRS_WORTH_A_THREAD))
+        in_parallel(compare_drawn, _cuts(plan.draws, PAIRS_WORTH_A_THREAD))
 
 
 def kernel_of(objective: Objective, *, weighted: bool) -> Callable[..., None]:
@@ -118,9 +119,9 @@ def _rule(objective: Objective) -> Rule:
     )
 
 
-def _cumulated(counts: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(counts)])
-
-
-def _cuts(work_before: IntArray, worth_a_thread: int) -> list[int]:
-    return balanced_cuts(work_before, min(n_threads(), 1 + int(work_before[-1]) // worth_a_thread))
+def _cuts(work: IntArray, worth_a_thread: int) -> list[int]:
+    """Cut queries with so much work each into pieces for threads."""
+    parts = min(n_threads(), 1 + int(work.sum()) // worth_a_thread)
+    if parts == 1:
+        return [0, len(work)]
+    return balanced_cuts(np.concatenate([[0], np.cumsum(work)]), parts)

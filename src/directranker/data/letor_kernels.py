@@ -35,6 +35,7 @@ from directranker.data.letor_numbers import (
     number,
     word_at,
 )
+from directranker.data.letor_plain import Plain, make_plain, mark_line, plain_features
 
 __all__ = [
     "COMMENT",
@@ -166,12 +167,15 @@ def _parse_features(
     allow_non_finite: bool,
     notes: IntArray,
     n_notes: int,
-) -> tuple[Problem, Position, Position, int, int]:
-    """Read `index:value …` → (problem, its token, end, columns seen, number of notes)."""
+    plain: Plain,
+    mark: Position,
+) -> tuple[Problem, Position, Position, int, int, Position]:
+    """Read `index:value …` → (problem, its token, end, columns seen, number of notes, mark)."""
     values = features[row]
     width = len(values)
     column = 0  # the first one not yet filled
     while True:
+        at, mark, column = plain_features(text, at, plain, mark, values, column, first_index, missing)
         token = _after_blanks(text, at)
         index, at = digits(text, token, np.uint64(0))
         new_column = int(index) - first_index
@@ -183,7 +187,7 @@ def _parse_features(
         if kind != EXACT:  # an exact one has few digits, so it is finite as float32 too
             problem, kind = _value_problem(value, kind, allow_non_finite)
             if problem != Problem.NONE:
-                return problem, token, at, column, n_notes
+                return problem, token, at, column, n_notes, mark
             if kind == HARD and new_column < width:
                 n_notes = _note(notes, n_notes, HARD_VALUE, row, new_column, start, at)
         if new_column < width:
@@ -193,10 +197,10 @@ def _parse_features(
         column = new_column + 1
     if at != token or not is_delimiter(text, token):
         problem = _feature_problem(text, token, at, index, column, first_index)
-        return problem, token, at, column, n_notes
+        return problem, token, at, column, n_notes, mark
     for gap in range(column, width):
         values[gap] = missing
-    return Problem.NONE, token, token, column, n_notes
+    return Problem.NONE, token, token, column, n_notes, mark
 
 
 @compiled
@@ -232,8 +236,10 @@ def parse_piece(
     """
     row, needed, n_notes = first_row, 0, 0
     has_query, query, query_end = False, start, start  # the query id of the row before, and where it stands
+    plain, mark = make_plain(first_index, features.shape[1]), Position(0)
     at = start
     while at < stop:
+        mark = mark_line(text, at, stop, plain, mark)
         token = _after_blanks(text, at)
         if is_delimiter(text, token):  # nothing on this line, or nothing but a comment
             at = _line_end(text, token) + _1
@@ -257,8 +263,19 @@ def parse_piece(
             query, query_end = (token, at) if has_query else (token, token)
             n_notes = _note(notes, n_notes, QUERY, row, int(has_query), query, query_end)
 
-        problem, token, at, column, n_notes = _parse_features(
-            text, at, features, row, first_index, max_columns, missing, allow_non_finite, notes, n_notes
+        problem, token, at, column, n_notes, mark = _parse_features(
+            text,
+            at,
+            features,
+            row,
+            first_index,
+            max_columns,
+            missing,
+            allow_non_finite,
+            notes,
+            n_notes,
+            plain,
+            mark,
         )
         if problem != Problem.NONE:
             return problem, token, row - first_row, needed, n_notes

@@ -17,8 +17,10 @@ __all__ = [
     "EXACT",
     "HARD",
     "HASH",
+    "MINUS",
     "NEWLINE",
     "NOT_A_NUMBER",
+    "POINT",
     "RETURN",
     "ROUGH",
     "SPACE",
@@ -37,7 +39,7 @@ Position = np.uint64  # a place in the text; unsigned, or numba would test each 
 
 _1, _3, _5, _10 = Position(1), Position(3), Position(5), Position(10)
 TAB, NEWLINE, RETURN, SPACE = 9, 10, 13, 32
-HASH, _PLUS, _MINUS, _POINT, COLON = 35, 43, 45, 46, 58
+HASH, _PLUS, MINUS, POINT, COLON = 35, 43, 45, 46, 58
 _ZERO, _NINE = np.uint64(48), np.uint64(9)
 _SURELY_EXACT_DIGITS = Position(15)  # 10 ** 15 < 2 ** 53
 _MANTISSA_FULL = np.uint64(10**18)  # one more digit still fits 64 bits
@@ -99,7 +101,7 @@ def _many_digits(text: Text, at: Position, value: np.uint64) -> tuple[np.uint64,
 @compiled
 def _exponent(text: Text, at: Position) -> tuple[int, Position, bool]:
     """The part behind an `e` → (exponent, end, whether it has digits)."""
-    negative = text[at] == _MINUS
+    negative = text[at] == MINUS
     if negative or text[at] == _PLUS:
         at += _1
     start = at
@@ -140,14 +142,14 @@ def _scaled(mantissa: np.uint64, exponent: int, rough: bool) -> tuple[float, int
 @compiled
 def _any_number(text: Text, at: Position) -> tuple[float, Position, int]:
     """A number in any notation → (value, end, what is known of it)."""
-    negative = text[at] == _MINUS
+    negative = text[at] == MINUS
     if negative or text[at] == _PLUS:
         at += _1
     start = at
     mantissa, at, dropped, rough = _many_digits(text, at, np.uint64(0))
     n_digits = int(at - start)
     exponent = dropped
-    has_point = text[at] == _POINT
+    has_point = text[at] == POINT
     if has_point:
         start = at + _1
         mantissa, at, dropped, more = _many_digits(text, start, mantissa)
@@ -169,12 +171,12 @@ def _any_number(text: Text, at: Position) -> tuple[float, Position, int]:
 @inlined
 def number(text: Text, start: Position) -> tuple[float, Position, int]:
     """A number and the delimiter behind it → (value, end, what is known of it)."""
-    negative = text[start] == _MINUS
+    negative = text[start] == MINUS
     first = start + _1 if negative else start
     mantissa, at = digits(text, first, np.uint64(0))
     n_digits = at - first
     value = float(np.int64(mantissa))
-    if text[at] == _POINT:
+    if text[at] == POINT:
         first = at + _1
         mantissa, at = digits(text, first, mantissa)
         decimals = at - first

@@ -8,6 +8,7 @@ r"""What is wrong with a line of LETOR text, in words.
 from __future__ import annotations
 
 import re
+from mmap import mmap
 
 from directranker.data.letor_kernels import Problem
 
@@ -17,7 +18,7 @@ _SHOWN = 40  # letters of a broken token
 _LAST_INDEX = re.compile(rb"([0-9]+):[^\s#]*[ \t]*$")
 
 
-def describe_problem(problem: Problem, text: bytearray, where: int) -> str:
+def describe_problem(problem: Problem, text: bytearray | mmap, where: int) -> str:
     """Say what is wrong with the token at this place."""
     found = _token(text, where)
     index = found.partition(":")[0]
@@ -35,7 +36,7 @@ def describe_problem(problem: Problem, text: bytearray, where: int) -> str:
     return words[problem]
 
 
-def _token(text: bytearray, where: int) -> str:
+def _token(text: bytearray | mmap, where: int) -> str:
     """Show the whole token around a place."""
     start = max(text.rfind(blank, 0, where) for blank in (b" ", b"\t", b"\n")) + 1
     end = where
@@ -45,7 +46,7 @@ def _token(text: bytearray, where: int) -> str:
     return shown + ("…" if end - start > _SHOWN else "")
 
 
-def _index_before(text: bytearray, where: int) -> str:
+def _index_before(text: bytearray | mmap, where: int) -> str:
     line_start = text.rfind(b"\n", 0, where) + 1
     match = _LAST_INDEX.search(bytes(text[line_start:where]))
     return match[1].decode() if match else "a higher one"

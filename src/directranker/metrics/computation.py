@@ -41,7 +41,13 @@ if TYPE_CHECKING:
     from directranker.metrics.metric import Metric
     from directranker.metrics.rules import GainTable
 
-__all__ = ["values_per_query"]
+__all__ = [
+    "discounts_of_ranks",
+    "fill_left_out",
+    "least_relevant_first",
+    "specs_and_grades",
+    "values_per_query",
+]
 
 # Below this many documents, handing work to threads costs more than the work.
 WORTH_A_THREAD = 20_000
@@ -49,11 +55,11 @@ WORTH_A_THREAD = 20_000
 
 def values_per_query(metrics: Sequence[Metric], lists: RankedLists) -> FloatArray:
     """One row per metric, one column per query; nan where a query is left out."""
-    specs, grades = _specs(metrics, lists)
+    specs, grades = specs_and_grades(metrics, lists)
     # Kernels are compiled for each kind of array; read-only ones would be one more, so they are copied.
     scores, offsets = np.require(lists.scores, requirements="W"), np.require(lists.offsets, requirements="W")
     values = np.empty((len(metrics), len(lists.offsets) - 1))
-    discounts = _discounts(int(np.diff(lists.offsets).max()))
+    discounts = discounts_of_ranks(int(np.diff(lists.offsets).max()))
 
     def work(first: int, last: int) -> None:
         measure_queries(specs, grades, scores, offsets, discounts, first, last, values)
@@ -61,23 +67,24 @@ def values_per_query(metrics: Sequence[Metric], lists: RankedLists) -> FloatArra
     parts = min(n_threads(), 1 + len(lists.scores) // WORTH_A_THREAD)
     in_parallel(work, balanced_cuts(lists.offsets, parts))
     for metric, row in zip(metrics, values, strict=True):
-        _fill_left_out(row, metric)
+        fill_left_out(row, metric)
     return values
 
 
-def _fill_left_out(row: FloatArray, metric: Metric) -> None:
+def fill_left_out(values: FloatArray, metric: Metric) -> None:
+    """Put the convention's value, if it has one, where a query has none."""
     value = metric.convention.no_relevant
     if value != "skip":
-        row[np.isnan(row)] = 0.0 if metric.measure == "dcg" else value
+        values[np.isnan(values)] = 0.0 if metric.measure == "dcg" else value
 
 
-def _discounts(longest: int) -> FloatArray:
+def discounts_of_ranks(longest: int) -> FloatArray:
     """Row 0: 1 / log2(rank + 1); row 1: LETOR 4's, two ranks undiscounted, then 1 / log2(rank)."""
     ranks = np.arange(1, longest + 1)
     return np.stack([1 / np.log2(ranks + 1), 1 / np.log2(np.maximum(ranks, 2))])
 
 
-def _specs(metrics: Sequence[Metric], lists: RankedLists) -> tuple[Specs, FloatArray]:
+def specs_and_grades(metrics: Sequence[Metric], lists: RankedLists) -> tuple[Specs, FloatArray]:
     """The metrics as records for the kernel, and the rows of grades that they measure."""
     specs = np.zeros(len(metrics), dtype=SPEC)
     rows: dict[GainTable | None, FloatArray] = {None: lists.relevance}
@@ -142,8 +149,9 @@ def measure_queries(
     longest = 0
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
-    keys, ranked, ideal = np.empty((3, longest))
-    order, ends, unused = np.empty((3, longest), dtype=np.int64)
+    keys, ranked, ideal = np.empty(longest), np.empty(longest), np.empty(longest)
+    order, ends = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
+    unused = np.empty(longest, dtype=np.int64)
     singles, room = np.arange(1, longest + 1), room_to_sort(longest)
     for query in range(first, last):
         start, n = offsets[query], offsets[query + 1] - offsets[query]

@@ -104,7 +104,7 @@ def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
         width, merges = 2 * width, merges + 1
     if merges % 2 == 1:  # the last merge wrote into the spares
         keys[:] = spare[:n]
-        order[:] = spare_order[:n]
+        order[:n] = spare_order[:n]
 
 
 @compiled

@@ -8,6 +8,7 @@ rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,9 +23,9 @@ from directranker.data.checking import Features, Relevance, as_feature_names, as
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query, rows_of_queries
 from directranker.errors import DataError
-from directranker.metrics import evaluate_per_query
+from directranker.metrics import Metric, evaluate_per_query
 
-__all__ = ["EvalSet", "Ranker", "TrainingData"]
+__all__ = ["EvalSet", "Ranker", "TrainingData", "as_metric", "as_seed"]
 
 EvalSet = RankingDataset | tuple[Any, ...] | None
 """A data set, (X, y) or (X, y, qid): the part that early stopping looks at."""
@@ -57,6 +58,20 @@ class TrainingData:
     def features(self) -> Features:
         """The features, query by query; a copy where the table is in another order."""
         return self.table if self.rows is None else self.table[self.rows]
+
+    @property
+    def weight_of_rows(self) -> NDArray[np.float64]:
+        """What each document weighs, by itself or by its query."""
+        if self.document_weight is not None:
+            return self.document_weight
+        per_query = np.ones(self.n_queries) if self.query_weight is None else self.query_weight
+        return np.repeat(per_query, np.diff(self.offsets))
+
+    @property
+    def weight_of_queries(self) -> NDArray[np.float64]:
+        """What each query weighs, by itself or as the mean of its documents."""
+        sums = np.bincount(self.query_of_row, self.weight_of_rows, self.n_queries)
+        return sums / np.maximum(np.diff(self.offsets), 1)
 
     def sample(self, most: int, seed: int) -> tuple[Features, IntArray]:
         """Features and query numbers of all documents, or of about `most` of them, in whole queries."""
@@ -99,7 +114,7 @@ class TrainingData:
         return bool(np.any(changes[self.offsets[1:][filled] - 1] > changes[self.offsets[:-1][filled]]))
 
 
-class Ranker(BaseEstimator):  # type: ignore[misc]
+class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
@@ -197,11 +212,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         save_ranker(self, folder, overwrite=overwrite)
 
+    @abstractmethod
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        raise NotImplementedError
+        """Set the fitted attributes."""
 
+    @abstractmethod
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        raise NotImplementedError
+        """Score rows; `query` is the number of each row's query."""
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return first - second
@@ -295,6 +312,34 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def as_seed(random_state: Any) -> int:
+    """A seed from None, an int, a NumPy generator or a RandomState.
+
+    >>> as_seed(7)
+    7
+    """
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state is {random_state}; give a number from 0 on")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    raise TypeError(f"random_state is {random_state!r}; give None, an int or a NumPy generator")
+
+
+def as_metric(metric: str | Metric) -> Metric:
+    """A metric, or one by its name in the paper's convention.
+
+    >>> str(as_metric("map")), str(as_metric("map:trec"))
+    ('map:paper', 'map:trec')
+    """
+    return metric if isinstance(metric, Metric) else Metric.parse(metric, convention="paper")
 
 
 def group_codes(qid: ArrayLike | None, n_rows: int) -> IntArray:

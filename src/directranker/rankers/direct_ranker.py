@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.costs import Objective
 from directranker.data.checking import Features
-from directranker.data.transforms import as_transform
 from directranker.metrics import Metric
 from directranker.nn import DirectRankerNet, compare_scores
-from directranker.rankers.base import Ranker, TrainingData
+from directranker.rankers.base import TrainingData, as_metric, as_seed
 from directranker.rankers.objective_cost import ObjectiveCost
+from directranker.rankers.transforming import TransformingRanker
 from directranker.rankers.validation import split_off_validation
 from directranker.training.batches import EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, fingerprint
@@ -37,10 +37,8 @@ from directranker.training.loop import EpochRecord, TrainingOptions, Validation,
 
 __all__ = ["DirectRanker"]
 
-FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
 
-
-class DirectRanker(Ranker):
+class DirectRanker(TransformingRanker):
     """Rank by a neural net that is trained on pairs and whose comparisons are an order.
 
     Parameters
@@ -54,7 +52,8 @@ class DirectRanker(Ranker):
         τ: `"half_tanh"`, `"tanh"`, `"identity"`, `"softsign"`, `"arctan"`, or an odd function.
     cost
         Of pairs: `"cross_entropy"`, `"squared"`, `"squared_difference"`, `"relevance_weighted"`, `"hinge"`,
-        `"exponential"`, or a function of r and both labels; of lists: `"listnet"`, `"softmax"`, `"listmle"`.
+        `"squared_hinge"`, `"exponential"`, or a function of r and both labels; of lists: `"listnet"`,
+        `"softmax"`, `"listmle"`.
     pairs
         `"all"` of different labels, or `"adjacent"`: neighbouring relevance classes only.
     pair_weight
@@ -168,24 +167,6 @@ class DirectRanker(Ranker):
         self.progress = progress
         self.callbacks = callbacks
 
-    @property
-    def transform(self) -> Any:
-        """Hidden: scikit-learn takes whatever has a `transform` for a transformer, and would call it."""
-        raise AttributeError("a ranker does not transform; its parameter of this name is in get_params()")
-
-    @transform.setter
-    def transform(self, transform: Any) -> None:
-        self._transform = transform
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters by name, `transform` among them; with `deep` also those of a transformer."""
-        names = self._get_param_names()
-        parameters = {name: self._transform if name == "transform" else getattr(self, name) for name in names}
-        if deep and hasattr(self._transform, "get_params") and not isinstance(self._transform, type):
-            inner = self._transform.get_params()
-            parameters |= {f"transform__{name}": value for name, value in inner.items()}
-        return parameters
-
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The published configuration: quantile-normal features, tanh, (Δy − r)², Adam with step decay.
@@ -220,16 +201,12 @@ class DirectRanker(Ranker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         seed = as_seed(self.random_state)
         objective = self._objective()
-        metric = (
-            self.metric if isinstance(self.metric, Metric) else Metric.parse(self.metric, convention="paper")
-        )
+        metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         if validation is None and self.early_stopping:
             data, validation = split_off_validation(data, self.validation_fraction, seed)
         device = as_device(self.device)
-        # Fitted on what is trained on, and on nothing else.
-        sample, query = data.sample(FITTED_ROWS, seed)
-        self.transform_ = as_transform(self._transform).fit(sample, qid=query)
+        self._fit_transform(data, seed)
         features = self._encoded(data, device)
         self.net_ = self.build_net(random_state=seed).to(device)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
@@ -340,25 +317,6 @@ class DirectRanker(Ranker):
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return compare_scores(first, second, self.head_activation).astype(np.float64)
-
-
-def as_seed(random_state: Any) -> int:
-    """A seed from None, an int, a NumPy generator or a RandomState.
-
-    >>> as_seed(7)
-    7
-    """
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state is {random_state}; give a number from 0 on")
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    raise TypeError(f"random_state is {random_state!r}; give None, an int or a NumPy generator")
 
 
 def as_device(device: str) -> torch.device:

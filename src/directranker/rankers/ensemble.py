@@ -10,18 +10,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.rankers.base import EvalSet, Ranker
-from directranker.rankers.direct_ranker import as_seed
+from directranker.rankers.base import Ranker, TrainingData, as_seed
 
 __all__ = ["Ensemble"]
 
@@ -50,28 +49,23 @@ class Ensemble(Ranker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        eval_set: EvalSet = None,
-    ) -> Self:
-        """Fit all rankers to the same data."""
+    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         if not isinstance(self.ranker, Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
         if self.n < 1:
             raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
-        self._training_data(X, y, qid, sample_weight)  # told once what is wrong with the data
         seeds = np.random.default_rng(as_seed(self.random_state)).integers(2**31, size=self.n)
         members = [clone(self.ranker).set_params(random_state=int(seed)) for seed in seeds]
-        options = {"qid": qid, "sample_weight": sample_weight, "eval_set": eval_set}
+        for member in members:
+            self._share_input_with(member)
         self.rankers_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(member, X, y, options) for member in members
+            delayed(_fitted)(member, data, validation) for member in members
         )
-        return self
+
+    def _share_input_with(self, member: Ranker) -> None:
+        for name in ("n_features_in_", "feature_names_in_", "input_shape_"):
+            if hasattr(self, name):
+                setattr(member, name, getattr(self, name))
 
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
         """The ranking function r(a, b), row by row, with all rows standardised as one list."""
@@ -94,8 +88,9 @@ class Ensemble(Ranker):
         return (total / len(self.rankers_)).astype(np.float32)
 
 
-def _fitted(ranker: Ranker, X: Any, y: ArrayLike | None, options: dict[str, Any]) -> Ranker:
-    return ranker.fit(X, y, **options)
+def _fitted(ranker: Ranker, data: TrainingData, validation: TrainingData | None) -> Ranker:
+    ranker._learn(data, validation)
+    return ranker
 
 
 def standardised(scores: NDArray[Any], query: IntArray) -> NDArray[np.float64]:

@@ -20,12 +20,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.compilation import IntArray, compiled
 from directranker.data.checking import Features, Relevance
-from directranker.data.grouping import rows_of_queries
 from directranker.data.transforms import Unchanged
 
-__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
+__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "Room", "growing"]
 
 CACHED_BYTES = 200 << 20  # an encoded table up to this size is kept
 
@@ -45,6 +44,10 @@ class Lists:
         return len(self.offsets) - 1
 
     @cached_property
+    def _lengths(self) -> IntArray:
+        return np.diff(self.offsets)
+
+    @cached_property
     def best_first(self) -> IntArray:
         """The rows, each query's in descending order of their labels, as the pair kernel likes them."""
         query_of_row = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
@@ -52,18 +55,28 @@ class Lists:
 
     def take(self, queries: IntArray) -> Batch:
         """The documents of these queries, one query after another."""
-        places, offsets = rows_of_queries(self.offsets, queries)
-        rows = self.best_first[places]
-        return self._batch(rows, offsets, None if self.query_weight is None else self.query_weight[queries])
+        offsets = np.zeros(len(queries) + 1, dtype=np.int64)
+        np.cumsum(self._lengths[queries], out=offsets[1:])
+        rows, labels = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
+        gather_queries(self.offsets, self.best_first, self.relevance, queries, rows, labels)
+        query_weight = None if self.query_weight is None else self.query_weight[queries]
+        return self._batch(rows, offsets, labels, query_weight)
 
     def deal(self, rows: IntArray) -> Batch:
         """These documents as one list, whichever query they come from."""
         best_first = rows[np.argsort(-self.relevance[rows], kind="stable")]
-        return self._batch(best_first, np.array([0, len(rows)], dtype=np.int64), None)
+        whole = np.array([0, len(rows)], dtype=np.int64)
+        return self._batch(best_first, whole, self.relevance[best_first], None)
 
-    def _batch(self, rows: IntArray, offsets: IntArray, query_weight: NDArray[np.float64] | None) -> Batch:
+    def _batch(
+        self,
+        rows: IntArray,
+        offsets: IntArray,
+        relevance: Relevance,
+        query_weight: NDArray[np.float64] | None,
+    ) -> Batch:
         document_weight = None if self.document_weight is None else self.document_weight[rows]
-        return Batch(rows, offsets, self.relevance[rows], document_weight, query_weight)
+        return Batch(rows, offsets, relevance, document_weight, query_weight)
 
 
 @dataclass(frozen=True)
@@ -123,6 +136,19 @@ def _shared_tensor(array: Features) -> torch.Tensor:
         return torch.from_numpy(array)
 
 
+class Room:
+    """Memory for the rows of one step after another; new memory each time costs as much as filling it."""
+
+    def __init__(self) -> None:
+        self._tensor = torch.empty(0)
+
+    def like(self, table: torch.Tensor, n_rows: int) -> torch.Tensor:
+        """Room for so many rows of this table."""
+        if len(self._tensor) < n_rows or self._tensor.device != table.device:
+            self._tensor = table.new_empty((n_rows + n_rows // 4, *table.shape[1:]))
+        return self._tensor[:n_rows]
+
+
 class EncodedFeatures:
     """A table of features as the net sees it: encoded by a fitted transform, in rows on demand."""
 
@@ -147,14 +173,14 @@ class EncodedFeatures:
         self._query = query
         self._device = device
         self._shape = shape
+        self.bytes_per_row = 4 * self._encode(np.arange(min(1, len(query)))).shape[1]
         self._whole = self._kept() if keep else None
 
     def _kept(self) -> torch.Tensor | None:
         """The whole table as the net sees it, by the table's rows, where that costs little or nothing."""
         if isinstance(self._transform, Unchanged) and self._device.type == "cpu":
             return _shared_tensor(self._table)
-        n_columns = self._encode(np.arange(min(1, len(self._query)))).shape[1]
-        if len(self._query) * n_columns * 4 > CACHED_BYTES:
+        if len(self._query) * self.bytes_per_row > CACHED_BYTES:
             return None
         encoded = self._encode(np.arange(len(self._query)))
         self._rows = None  # what is kept is in the order of the documents
@@ -165,11 +191,30 @@ class EncodedFeatures:
         encoded = self._transform.transform(self._table[rows], qid=self._query[documents])
         return torch.from_numpy(np.ascontiguousarray(encoded, dtype=np.float32)).to(self._device)
 
-    def of(self, documents: IntArray) -> torch.Tensor:
-        """The encoded features of these documents."""
+    def of(self, documents: IntArray, *, room: Room | None = None) -> torch.Tensor:
+        """The encoded features of these documents; with `room` they lie there until the next call."""
         if self._whole is None:
             encoded = self._encode(documents)
         else:
-            rows = documents if self._rows is None else self._rows[documents]
-            encoded = self._whole.index_select(0, torch.from_numpy(rows).to(self._device))
+            rows = torch.from_numpy(documents if self._rows is None else self._rows[documents])
+            out = None if room is None else room.like(self._whole, len(rows))
+            encoded = torch.index_select(self._whole, 0, rows.to(self._device), out=out)
         return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)
+
+
+@compiled
+def gather_queries(
+    offsets: IntArray,
+    best_first: IntArray,
+    relevance: Relevance,
+    queries: IntArray,
+    rows: IntArray,
+    labels: Relevance,
+) -> None:
+    """Write the rows of these queries, one query after another, and their labels."""
+    at = 0
+    for query in queries:
+        for place in range(offsets[query], offsets[query + 1]):
+            rows[at] = best_first[place]
+            labels[at] = relevance[best_first[place]]
+            at += 1

@@ -23,7 +23,7 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
-from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
+from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists, Room
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt
 from directranker.training.progress import shown_progress
@@ -31,7 +31,7 @@ from directranker.training.schedules import learning_rate_factor, make_optimizer
 
 __all__ = ["BatchCost", "EpochRecord", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
 
-SCORED_ROWS = 16_384  # documents scored at a time
+SCORED_BYTES = 16 << 20  # of encoded features that are scored at a time
 WORK_FOR_THREADS = 5e7  # multiplications in a step from which more than one thread pays
 
 Stopped = Literal["max_epochs", "early_stopping", "interrupted", "non_finite"]
@@ -108,11 +108,12 @@ class Trained:
 def score_documents(net: torch.nn.Module, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
     """Scores of all rows, some thousands at a time; the net is left in evaluation mode."""
     net.eval()
-    scores = np.empty(n_rows, dtype=np.float32)
+    scores, room = np.empty(n_rows, dtype=np.float32), Room()
+    at_a_time = max(1, SCORED_BYTES // max(1, features.bytes_per_row))
     with torch.inference_mode():
-        for start in range(0, n_rows, SCORED_ROWS):
-            rows = np.arange(start, min(start + SCORED_ROWS, n_rows))
-            scores[rows] = net(features.of(rows)).cpu().numpy()
+        for start in range(0, n_rows, at_a_time):
+            rows = np.arange(start, min(start + at_a_time, n_rows))
+            scores[rows] = net(features.of(rows, room=room)).cpu().numpy()
     return scores
 
 
@@ -163,6 +164,7 @@ class _Training:
     optimizer: torch.optim.Optimizer = field(init=False)
     state: TrainingState = field(default_factory=TrainingState)
     best: Tensors | None = None
+    room: Room = field(default_factory=Room)
 
     def __post_init__(self) -> None:
         options = self.options
@@ -217,7 +219,7 @@ class _Training:
                 self.state.finished = stopped == "early_stopping" or self._is_over()
                 if checkpoint is not None:
                     checkpoint.save(self.state, self.net, self.optimizer, self.best)
-                report(ended)
+                report(ended.epoch, ended.in_words())
                 for callback in options.callbacks:
                     callback(ended)
         self._finish(stopped, initial)
@@ -265,7 +267,7 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
         self.optimizer.zero_grad(set_to_none=True)
-        scores = self.net(self.features.of(batch.rows))
+        scores = self.net(self.features.of(batch.rows, room=self.room))
         progress = self.state.step / self.n_steps
         cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
         if math.isfinite(cost):

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from directranker.training.loop import EpochRecord
 
 __all__ = ["shown_progress"]
 
-Report = Callable[["EpochRecord"], None]
+Report = Callable[[int, str], None]
+"""Takes how many rounds are done, and what to say of the last one."""
 
 
 @contextmanager
-def shown_progress(title: str, n_epochs: int, *, wanted: bool | None) -> Iterator[Report]:
-    """Show epoch, cost, metric, rate and time left; `wanted=None` where standard error is a terminal."""
+def shown_progress(title: str, n_rounds: int, *, wanted: bool | None) -> Iterator[Report]:
+    """Show rounds or epochs, words and time left; `wanted=None` where standard error is a terminal."""
     if wanted is False:
-        yield lambda _: None
+        yield lambda _done, _words: None
         return
     from rich.console import Console  # noqa: PLC0415 - only for a terminal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     console = Console(stderr=True)
     if wanted is None and not console.is_terminal:
-        yield lambda _: None
+        yield lambda _done, _words: None
         return
     columns = (
         TextColumn("{task.description}"),
@@ -35,5 +32,5 @@ def shown_progress(title: str, n_epochs: int, *, wanted: bool | None) -> Iterato
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        number = bar.add_task(title, total=n_epochs, words="compiling kernels on the first use …")
-        yield lambda record: bar.update(number, completed=record.epoch, words=record.in_words())
+        number = bar.add_task(title, total=n_rounds, words="compiling kernels on the first use …")
+        yield lambda done, words: bar.update(number, completed=done, words=words)

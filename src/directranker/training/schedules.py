@@ -52,6 +52,8 @@ def make_optimizer(
     options: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
     if momentum:
         options["momentum"] = momentum
+    if isinstance(optimizer, str):
+        options["fused"] = True  # one call for all parameters
     try:
         return kind(parameters, **options)
     except TypeError as error:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from directranker.compilation import IntArray
 from directranker.data.grouping import Grouping, group_by_query
-from directranker.data.transforms.base import FeatureTransform
+from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import Block, Table, over_queries, over_rows, working_copy
 from directranker.data.transforms.moments import (
     Moments,
@@ -40,7 +40,7 @@ AS_IS, SIGNED_LOG, STANDARD = "as is", "signed-log", "standard"
 GAIN_OF_HEAVY_TAILS = -np.log(np.log(2))
 
 
-class AutoTransform(FeatureTransform):
+class AutoTransform(RowTransform):
     """Per feature what suits it best, judged by the training part alone.
 
     - `as is`: all values lie in [0, 1] and the feature is normalised per query: in most queries where it

@@ -5,7 +5,7 @@ array in C order, whatever came in (NumPy, pandas, polars, anything with `__arra
 be given and are routed by default, so a transform can be changed without changing the code around it.
 Numbers must fit float32; NaN means "missing" and each transform says what becomes of it.
 
->>> class Halved(FeatureTransform):
+>>> class Halved(RowTransform):
 ...     def _encode(self, block):
 ...         return block / 2
 >>> Halved().fit_transform([[1.0, 3.0]])
@@ -14,6 +14,7 @@ array([[0.5, 1.5]], dtype=float32)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -24,14 +25,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from directranker.data.transforms.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.data.transforms.moments import FLOAT32_MAX
 
-__all__ = ["FeatureTransform", "check_at_least"]
+__all__ = ["FeatureTransform", "RowTransform", "check_at_least"]
 
 
-class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The base of all transforms: input checked in one place, rows encoded block by block.
-
-    A subclass says what it learns from a table (`_learn`) and how it encodes a block (`_encode`).
-    """
+class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """The base of all transforms: input checked in one place, what is learnt from a table in `_learn`."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
@@ -41,10 +39,9 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self._learn(self._checked(X, reset=True))
         return self
 
-    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:  # noqa: ARG002
+    @abstractmethod
+    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:
         """Encode rows by what `fit` learnt; nothing is learnt from them."""
-        table = self._checked(X, reset=False)
-        return encode_rows(table, self._encode, n_columns=self._n_columns_out())
 
     def fit_transform(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Encoded:
         """Learn from the training part and encode it."""
@@ -52,12 +49,6 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
 
     def _learn(self, table: Table) -> None:
         """Set the fitted attributes: arrays and plain values, so that they can be saved as such."""
-
-    def _encode(self, block: Block) -> NDArray[Any]:
-        raise NotImplementedError
-
-    def _n_columns_out(self) -> int:
-        return int(self.n_features_in_)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Table:
         if not reset:
@@ -85,6 +76,22 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+class RowTransform(FeatureTransform):
+    """The base of transforms that encode each row by itself: a subclass encodes a block (`_encode`)."""
+
+    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:  # noqa: ARG002
+        """Encode rows by what `fit` learnt; nothing is learnt from them."""
+        table = self._checked(X, reset=False)
+        return encode_rows(table, self._encode, n_columns=self._n_columns_out())
+
+    @abstractmethod
+    def _encode(self, block: Block) -> NDArray[Any]:
+        """Encode a block of rows."""
+
+    def _n_columns_out(self) -> int:
+        return int(self.n_features_in_)
 
 
 def check_at_least(least: int, **option: object) -> None:

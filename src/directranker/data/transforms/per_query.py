@@ -9,6 +9,8 @@ array([0. , 0. , 1. , 0.5], dtype=float32)
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,8 +37,9 @@ class QueryTransform(FeatureTransform):
         over_queries(rescale_tile, group_by_query(qid, n_rows=len(table)), n_columns=table.shape[1])
         return rescaled
 
+    @abstractmethod
     def _rescaled(self, block: Block, offsets: IntArray) -> Encoded:
-        raise NotImplementedError
+        """Rescale the queries of a block."""
 
 
 class QueryMinMax(QueryTransform):

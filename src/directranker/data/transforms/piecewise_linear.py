@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from directranker.compilation import IntArray, compiled
-from directranker.data.transforms.base import FeatureTransform, check_at_least
+from directranker.data.transforms.base import RowTransform, check_at_least
 from directranker.data.transforms.blocks import Block, Encoded, Table, over_rows
 from directranker.data.transforms.quantiles import RandomState, column_quantiles, sampled_rows
 
 __all__ = ["PiecewiseLinear"]
 
 
-class PiecewiseLinear(FeatureTransform):
+class PiecewiseLinear(RowTransform):
     """Per feature and bin, how far a value has filled the bin, in [0, 1].
 
     Up to `n_bins` bins of about equally many training values; quantiles that coincide are merged, so a

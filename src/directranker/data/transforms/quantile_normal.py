@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from directranker.compilation import IntArray, compiled
-from directranker.data.transforms.base import FeatureTransform, check_at_least
+from directranker.data.transforms.base import RowTransform, check_at_least
 from directranker.data.transforms.blocks import Block, Table
 from directranker.data.transforms.moments import Vector
 from directranker.data.transforms.quantiles import RandomState, column_quantiles, sampled_rows
@@ -29,7 +29,7 @@ __all__ = ["QuantileNormal"]
 LOWEST_PROBABILITY = float(1e-7 - np.spacing(1))
 
 
-class QuantileNormal(FeatureTransform):
+class QuantileNormal(RowTransform):
     """Each feature to a normal distribution with standard deviation `scale`, by quantiles.
 
     As scikit-learn's `QuantileTransformer(output_distribution="normal")` times `scale`: linear between

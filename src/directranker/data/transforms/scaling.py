@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.transforms.base import FeatureTransform
+from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import Block, Table
 from directranker.data.transforms.moments import moments_of_columns, rescale
 
 __all__ = ["SignedLog", "Standard", "Unchanged", "signed_log"]
 
 
-class Unchanged(FeatureTransform):
+class Unchanged(RowTransform):
     """Features as they are, as float32.
 
     NaN stays NaN: whoever takes the features must know what to do with it, as trees do.
@@ -33,7 +33,7 @@ class Unchanged(FeatureTransform):
         return block
 
 
-class Standard(FeatureTransform):
+class Standard(RowTransform):
     """(x − mean) / standard deviation of each feature over all training rows.
 
     NaN becomes 0, the mean, and does not count in `fit`. A feature that is constant or missing in the

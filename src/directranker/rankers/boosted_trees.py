@@ -1,0 +1,76 @@
+"""Documents as LightGBM takes them: in bins, without a copy of the features, in lists not too long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features
+from directranker.rankers.base import TrainingData
+
+if TYPE_CHECKING:
+    import lightgbm
+
+__all__ = ["binned", "in_short_lists"]
+
+SAMPLED_ROWS = 50_000  # documents that bins are made from
+BATCH_ROWS = 16_384
+LONGEST_LIST = 10_000  # LightGBM takes no longer query
+
+
+def binned(
+    data: TrainingData, parameters: dict[str, Any], seed: int, reference: lightgbm.Dataset | None = None
+) -> lightgbm.Dataset:
+    """The features in LightGBM's bins, query by query; in those of `reference` where it is given.
+
+    Rows out of order are read some thousand at a time from wherever they lie in the table, into bins that
+    were made from a sample.
+    """
+    import lightgbm  # noqa: PLC0415 - it takes seconds on a cold start
+
+    n_rows = len(data.relevance)
+    parameters = {**parameters, "bin_construct_sample_cnt": SAMPLED_ROWS}
+    if data.rows is None or n_rows <= SAMPLED_ROWS:
+        return lightgbm.Dataset(data.features, reference=reference, params=parameters).construct()
+
+    order: IntArray = data.rows
+
+    class Rows(lightgbm.Sequence):  # type: ignore[misc]
+        batch_size = BATCH_ROWS
+
+        def __len__(self) -> int:
+            return n_rows
+
+        def __getitem__(self, part: Any) -> Features:
+            rows: Features = data.table[order[part]]
+            return rows
+
+    if reference is None:
+        sampled = np.random.default_rng((seed, 13)).choice(n_rows, SAMPLED_ROWS, replace=False)
+        sample = data.take_rows(np.sort(sampled)).features
+        reference = lightgbm.Dataset(sample, params=parameters).construct()
+    return lightgbm.Dataset(Rows(), reference=reference, params=parameters).construct()
+
+
+def in_short_lists(data: TrainingData, seed: int) -> TrainingData:
+    """The same with each query of more than 10,000 documents dealt at random to lists of at most so many."""
+    sizes = np.diff(data.offsets)
+    if sizes.max() <= LONGEST_LIST:
+        return data
+    rng = np.random.default_rng((seed, 17))
+    places = np.arange(len(data.relevance))
+    offsets = [np.zeros(1, dtype=np.int64)]
+    for start, size in zip(data.offsets[:-1].tolist(), sizes.tolist(), strict=True):
+        n_lists = -(-size // LONGEST_LIST) if size else 1
+        if n_lists > 1:
+            places[start : start + size] = start + rng.permutation(size)
+        offsets.append(start + size * np.arange(1, n_lists + 1) // n_lists)
+    lists = np.repeat(np.arange(data.n_queries), [len(ends) for ends in offsets[1:]])
+    return replace(
+        data.take_rows(places),
+        offsets=np.concatenate(offsets),
+        query_weight=None if data.query_weight is None else data.query_weight[lists],
+    )

@@ -1,0 +1,54 @@
+"""Rankers whose features first go through a transform, which is fitted on the training part alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directranker.data.checking import Features
+from directranker.data.transforms import as_transform
+from directranker.data.transforms.blocks import over_rows
+from directranker.errors import DataError
+from directranker.rankers.base import Ranker, TrainingData
+
+__all__ = ["TransformingRanker", "check_encoded"]
+
+FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
+
+
+class TransformingRanker(Ranker):
+    """A ranker with a parameter `transform`; a subclass calls `_fit_transform` before it learns."""
+
+    @property
+    def transform(self) -> Any:
+        """Hidden: scikit-learn takes whatever has a `transform` for a transformer, and would call it."""
+        raise AttributeError("a ranker does not transform; its parameter of this name is in get_params()")
+
+    @transform.setter
+    def transform(self, transform: Any) -> None:
+        self._transform = transform
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name, `transform` among them; with `deep` also those of a transformer."""
+        names = self._get_param_names()
+        parameters = {name: self._transform if name == "transform" else getattr(self, name) for name in names}
+        if deep and hasattr(self._transform, "get_params") and not isinstance(self._transform, type):
+            inner = self._transform.get_params()
+            parameters |= {f"transform__{name}": value for name, value in inner.items()}
+        return parameters
+
+    def _fit_transform(self, data: TrainingData, seed: int) -> None:
+        """Fit `transform_` on what is trained on, and on nothing else."""
+        sample, query = data.sample(FITTED_ROWS, seed)
+        self.transform_ = as_transform(self._transform).fit(sample, qid=query)
+
+
+def check_encoded(table: Features, transform: Any) -> None:
+    """Refuse features that are not all finite after a transform."""
+    broken = np.any(over_rows(lambda rows: ~np.isfinite(table[rows]).all(axis=0), len(table)), axis=0)
+    if broken.any():
+        raise DataError(
+            f"column {np.argmax(broken)} has NaN or infinity after the transform {transform!r}; "
+            "choose one that fills missing values, such as 'auto' or 'standard'"
+        )

@@ -1,0 +1,71 @@
+"""Lambdas: the compiled kernel against a literal loop and against finite differences of the cost."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from directranker.costs.curvatures import SwapLambdas
+from directranker.pairs import pair_weight_named
+
+from literal_costs import literal_pairs, swap_weights
+
+Array = NDArray[np.float64]
+
+
+def literal_lambdas(scores: Array, labels: Array, offsets: list[int], weight: str) -> tuple[Array, Array]:
+    gradient, curvature = np.zeros((2, len(scores)))
+    for start, stop in pairwise(offsets):
+        s, y = scores[start:stop].tolist(), labels[start:stop].tolist()
+        swaps = swap_weights(s, y, weight, 1.0) if literal_pairs(y, "all") else {}
+        for (i, j), w in swaps.items():
+            rho = 0.5 - 0.5 * math.tanh((s[i] - s[j]) / 2)
+            gradient[start + i] -= w * rho
+            gradient[start + j] += w * rho
+            curvature[start + i] += w * rho * (1 - rho)
+            curvature[start + j] += w * rho * (1 - rho)
+    return gradient, curvature
+
+
+def case(seed: int, spread: float) -> tuple[Array, Array, list[int]]:
+    rng = np.random.default_rng(seed)
+    offsets = [0, *np.cumsum(rng.integers(0, 9, size=6)).tolist()]
+    labels = rng.integers(0, 3, size=offsets[-1]).astype(np.float64)
+    return rng.normal(size=offsets[-1]) * spread, labels, offsets
+
+
+@pytest.mark.parametrize("weight", ["delta_map", "delta_ndcg", "delta_ndcg@3"])
+@pytest.mark.parametrize("spread", [1.0, 250.0])  # beyond e^300 exponentials are taken pair by pair
+@pytest.mark.parametrize("seed", range(8))
+def test_the_kernel_is_the_literal_loop(weight: str, spread: float, seed: int) -> None:
+    scores, labels, offsets = case(seed, spread)
+    ours = SwapLambdas(pair_weight_named(weight), labels, offsets, threshold=1.0)(scores)
+    for mine, literal in zip(ours, literal_lambdas(scores, labels, offsets, weight), strict=True):
+        np.testing.assert_allclose(mine, literal, rtol=1e-9, atol=1e-12)
+
+
+def test_they_are_derivatives_of_the_cost() -> None:
+    scores, labels, offsets = case(0, 1.0)
+    weights = {
+        (start + i, start + j): w
+        for start, stop in pairwise(offsets)
+        if literal_pairs(labels[start:stop].tolist(), "all")
+        for (i, j), w in swap_weights(
+            scores[start:stop].tolist(), labels[start:stop].tolist(), "delta_map", 1.0
+        ).items()
+    }
+
+    def cost(at: Any) -> float:
+        return sum(w * math.log1p(math.exp(at[j] - at[i])) for (i, j), w in weights.items())
+
+    lambdas = SwapLambdas(pair_weight_named("delta_map"), labels, offsets, threshold=1.0)
+    gradient, curvature = lambdas(scores)
+    for row, step in enumerate(1e-4 * np.eye(len(scores))):
+        there, back = cost(scores + step), cost(scores - step)
+        assert gradient[row] == pytest.approx((there - back) / 2e-4, abs=1e-6)
+        assert curvature[row] == pytest.approx((there - 2 * cost(scores) + back) / 1e-8, abs=1e-5)

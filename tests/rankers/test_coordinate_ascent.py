@@ -1,0 +1,144 @@
+"""Coordinate ascent: the same weights as a literal climb, and what its options change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from directranker import DataError, RankingDataset, evaluate, example_dataset
+from directranker.metrics import Metric
+from directranker.rankers import CoordinateAscent
+
+PLAIN: dict[str, Any] = {"early_stopping": False, "transform": "none", "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(40))
+
+
+def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, first_step: float) -> Any:
+    """One climb from equal weights, all scores computed anew for each candidate."""
+    rng = np.random.default_rng((0, 13))
+    features = data.features.astype(float)
+
+    def fitness(weights: Any) -> float:
+        return evaluate(
+            data.relevance, features @ weights, offsets=data.offsets, metrics="map", convention="paper"
+        )["map"]
+
+    weights = np.full(data.n_features, 1 / data.n_features)
+    best = fitness(weights)
+    for _ in range(n_rounds):
+        for number in rng.permutation(data.n_features):
+            start, size = weights[number], max(abs(weights[number]), np.abs(weights).mean())
+            total, candidates = 0.0, [0.0]
+            for step in range(n_steps):
+                total += first_step * size * 2**step
+                candidates.append(start + total)
+            candidates += [2 * start - each for each in candidates[1:]]
+            tried = []
+            for candidate in candidates:
+                weights[number] = candidate
+                tried.append(fitness(weights))
+            weights[number] = start
+            if max(tried) > best + 1e-12:
+                best, weights[number] = max(tried), candidates[int(np.argmax(tried))]
+        weights /= np.abs(weights).sum()
+    return weights, best
+
+
+def test_weights_are_those_of_the_literal_climb(data: RankingDataset) -> None:
+    weights, fitness = literal_climb(data, 2, n_steps=4, first_step=0.2)
+    ranker = CoordinateAscent(
+        **PLAIN, metric="map", restarts=1, max_rounds=2, n_steps=4, first_step=0.2, tolerance=0.0
+    ).fit(data)
+    np.testing.assert_allclose(ranker.coef_, weights, rtol=1e-9)
+    assert ranker.history_[-1].fitness == pytest.approx(fitness)
+    assert (ranker.n_rounds_, ranker.best_round_, ranker.stopped_) == (2, 2, "max_rounds")
+    assert (ranker.coef_ != 1 / data.n_features).all()
+
+
+def test_it_climbs_and_keeps_the_best_of_all_climbs(data: RankingDataset) -> None:
+    ranker = CoordinateAscent(**PLAIN, restarts=3, max_rounds=3, tolerance=0.0).fit(data)
+    fitness = [record.fitness for record in ranker.history_]
+    assert ranker.n_rounds_ == 9
+    for climb in (fitness[:3], fitness[3:6], fitness[6:]):
+        assert climb == sorted(climb)
+    assert len({climb[0] for climb in (fitness[:3], fitness[3:6], fitness[6:])}) == 3
+    assert ranker.best_round_ == int(np.argmax(fitness)) + 1
+    assert np.abs(ranker.coef_).sum() == pytest.approx(1)
+    scored = Metric.parse("ndcg@10:paper")(data.relevance, ranker.predict(data), offsets=data.offsets)
+    assert scored == pytest.approx(max(fitness), abs=1e-3)
+
+
+def test_options_change_the_climb(data: RankingDataset) -> None:
+    def weights(**options: Any) -> list[float]:
+        quick = {"restarts": 1, "max_rounds": 2, "n_steps": 3}
+        coef: list[float] = CoordinateAscent(**PLAIN | quick | options).fit(data).coef_.tolist()
+        return coef
+
+    plain = weights()
+    for options in (
+        {"metric": "map"},
+        {"max_rounds": 1},
+        {"n_steps": 6},
+        {"first_step": 0.5},
+        {"step_growth": 3.0},
+        {"transform": "standard"},
+        {"random_state": 1},
+        {"early_stopping": True},
+    ):
+        assert weights(**options) != plain, options
+    assert weights() == plain
+
+
+def test_a_climb_ends_where_a_round_gains_too_little(data: RankingDataset) -> None:
+    ranker = CoordinateAscent(**PLAIN, restarts=1, max_rounds=50, tolerance=0.01).fit(data)
+    fitness = [record.fitness for record in ranker.history_]
+    assert 2 <= len(fitness) < 50
+    assert ranker.stopped_ == "converged"
+    assert min(np.diff(fitness)[:-1], default=1) >= 0.01 > fitness[-1] - fitness[-2]
+
+
+def test_validation_picks_the_round() -> None:
+    train, vali = example_dataset().split(0.7, random_state=0)
+    seen: list[float | None] = []
+    ranker = CoordinateAscent(
+        random_state=0, restarts=2, max_rounds=3, callbacks=[lambda record: seen.append(record.metric)]
+    ).fit(train.select(range(60)), eval_set=vali)
+    assert None not in seen
+    assert seen == [record.metric for record in ranker.history_]
+    assert ranker.best_round_ == int(np.argmax(np.array(seen, dtype=float))) + 1
+    best = max(record.metric or 0 for record in ranker.history_)
+    scored = Metric.parse("ndcg@10:paper")(vali.relevance, ranker.predict(vali), offsets=vali.offsets)
+    assert scored == pytest.approx(best, abs=1e-3)
+
+
+def test_weights_of_queries_count(data: RankingDataset) -> None:
+    half = (np.arange(40) < 20).astype(float)
+    options = PLAIN | {"restarts": 1, "max_rounds": 2}
+    weighted = CoordinateAscent(**options).fit(data, sample_weight=half).coef_
+    np.testing.assert_allclose(CoordinateAscent(**options).fit(data.select(range(20))).coef_, weighted)
+    assert not np.allclose(CoordinateAscent(**options).fit(data).coef_, weighted)
+
+
+def test_what_cannot_be_learnt_from_is_refused() -> None:
+    X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
+    with pytest.raises(DataError, match="no query counts under ndcg@10:paper"):
+        CoordinateAscent().fit(X, np.arange(20) % 3 / 4, qid=qid)
+    for option in ("restarts", "max_rounds", "n_steps"):
+        with pytest.raises(ValueError, match="give a whole number of at least 1"):
+            CoordinateAscent().set_params(**{option: 0}).fit(X, np.arange(20) % 3, qid=qid)
+    with pytest.raises(ValueError, match="both must be above 0"):
+        CoordinateAscent(first_step=0).fit(X, np.arange(20) % 3, qid=qid)
+
+
+def test_a_feature_that_counts_against_relevance_and_one_that_is_constant() -> None:
+    y = np.arange(40) % 2
+    X = np.column_stack([np.full(40, 3.0), -y.astype(float)])
+    ranker = CoordinateAscent(random_state=0).fit(X, y, qid=np.arange(40) // 4)
+    assert ranker.coef_[1] < 0
+    assert ranker.score(X, y, qid=np.arange(40) // 4) == 1

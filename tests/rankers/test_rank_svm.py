@@ -1,0 +1,181 @@
+"""RankSVM: the weights of other solvers on explicit pairs, closed forms, and a gap that is a proof."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+
+from directranker import DataError, RankingDataset, Standard, TrainingWarning, example_dataset
+from directranker.pairs import pair_table
+from directranker.rankers import RankSVM
+from directranker.rankers.rounds import RoundRecord
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    raw = example_dataset().select(range(12))
+    return RankingDataset.from_arrays(Standard().fit_transform(raw.features), raw.relevance, qid=raw.qid)
+
+
+def pair_differences(data: RankingDataset, pairs: str = "all") -> tuple[Any, Any]:
+    """x_i − x_j for each pair of the data as it is, and the pair's query."""
+    table = pair_table(data.relevance, data.offsets, pairs=pairs)
+    X = data.features.astype(np.float64)
+    return X[table.more] - X[table.less], table.query
+
+
+def literal_objective(
+    coef: Any, data: RankingDataset, *, cost: str, l2: float, weights: Any, pairs: str = "all"
+) -> float:
+    missing = np.maximum(0, 1 - pair_differences(data, pairs)[0] @ coef)
+    return float(l2 / 2 * coef @ coef + weights @ (missing**2 if cost == "squared_hinge" else missing))
+
+
+def pair_weights(query: Any, normalise: str, query_weight: Any) -> Any:
+    """What each pair weighs in the objective."""
+    counts = np.bincount(query)
+    if normalise == "sum":
+        return query_weight[query]
+    if normalise == "pairs":
+        return query_weight[query] / query_weight[query].sum()
+    return query_weight[query] / counts[query] / query_weight[np.unique(query)].sum()
+
+
+def svm_on_pairs(differences: Any, weights: Any, l2: float) -> Any:
+    """scikit-learn's SVM with the squared hinge, every pair in both directions."""
+    both_ways, sides = np.concatenate([differences, -differences]), np.repeat([1, -1], len(differences))
+    svm = LinearSVC(loss="squared_hinge", C=1 / l2, fit_intercept=False, tol=1e-8, max_iter=10**5, dual=False)
+    return svm.fit(both_ways, sides, sample_weight=np.tile(weights / 2, 2)).coef_[0]
+
+
+def quadratic_program_of_pairs(differences: Any, weights: Any, l2: float) -> Any:
+    """The dual of the hinge: maximise Σ a − ‖Σ a (x_i − x_j)‖² / (2 l2) with 0 ≤ a ≤ weight."""
+
+    def negative_dual(a: Any) -> tuple[float, Any]:
+        pull = differences.T @ a
+        return float(pull @ pull / (2 * l2) - a.sum()), differences @ pull / l2 - 1
+
+    bounds = [(0, weight) for weight in weights]
+    options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 0, "gtol": 1e-9, "maxcor": 50}
+    found = minimize(negative_dual, weights / 2, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return differences.T @ found.x / l2
+
+
+@pytest.mark.parametrize(
+    ("cost", "oracle"), [("squared_hinge", svm_on_pairs), ("hinge", quadratic_program_of_pairs)]
+)
+@pytest.mark.parametrize(("normalise", "l2"), [("sum", 5.0), ("pairs", 0.01), ("queries", 0.05)])
+@pytest.mark.parametrize("pairs", ["all", "adjacent"])
+def test_weights_are_those_of_a_solver_on_explicit_pairs(
+    cost: str, oracle: Any, normalise: str, l2: float, pairs: str, data: RankingDataset
+) -> None:
+    few = data.select(range(4))
+    query_weight = np.linspace(0.5, 2, few.n_queries)
+    options: dict[str, Any] = {"cost": cost, "l2": l2, "normalise": normalise, "pairs": pairs}
+    ranker = RankSVM(transform="none", tolerance=1e-7, **options).fit(few, sample_weight=query_weight)
+    assert ranker.stopped_ == "converged"
+    differences, query = pair_differences(few, pairs)
+    weights = pair_weights(query, normalise, query_weight)
+    expected = oracle(differences, weights, l2)
+    np.testing.assert_allclose(ranker.coef_, expected, atol=0.01 * np.abs(expected).max())
+    ours, theirs = (
+        literal_objective(coef, few, cost=cost, l2=l2, weights=weights, pairs=pairs)
+        for coef in (ranker.coef_, expected)
+    )
+    assert theirs * (1 - 1e-3) <= ours <= theirs * (1 + 1e-6)
+    assert ranker.history_[-1].fitness == pytest.approx(-ours)
+
+
+@pytest.mark.parametrize("cost", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("max_rounds", [2, 4, 7])
+def test_the_gap_is_a_proof(cost: str, max_rounds: int, data: RankingDataset) -> None:
+    options: dict[str, Any] = {"cost": cost, "l2": 0.01, "transform": "none", "normalise": "pairs"}
+    early = RankSVM(max_rounds=max_rounds, tolerance=1e-9, **options).fit(data)
+    best = RankSVM(tolerance=1e-7, **options).fit(data)
+    n_pairs = len(pair_differences(data)[0])
+    value, least = (
+        literal_objective(coef, data, cost=cost, l2=0.01, weights=np.full(n_pairs, 1 / n_pairs))
+        for coef in (early.coef_, best.coef_)
+    )
+    assert early.stopped_ == "max_rounds"
+    assert early.n_rounds_ == max_rounds
+    assert least <= value <= least * (1 + early.gap_)
+    if np.isfinite(early.gap_):
+        assert early.gap_ < 100 * (value / least - 1) + 1
+
+
+@pytest.mark.parametrize("difference", [0.3, 2.0, 8.0])
+def test_one_pair_by_hand(difference: float) -> None:
+    X, y, l2 = [[difference], [0.0]], [1, 0], 0.5
+    squared = RankSVM(transform="none", l2=l2, tolerance=1e-10).fit(X, y)
+    assert squared.coef_[0] == pytest.approx(2 * difference / (l2 + 2 * difference**2), rel=1e-4)
+    hinge = RankSVM(transform="none", l2=l2, tolerance=1e-6, cost="hinge").fit(X, y)
+    assert hinge.coef_[0] == pytest.approx(min(difference / l2, 1 / difference), rel=1e-2)
+
+
+def test_rows_weigh_their_pairs(data: RankingDataset) -> None:
+    weights = np.ones(data.n_documents)
+    weights[::3] = 0.0
+    kept = weights > 0
+    exact: dict[str, Any] = {"transform": "none", "tolerance": 1e-8}
+    weighted = RankSVM(**exact).fit(data, sample_weight=weights)
+    left_out = RankSVM(**exact).fit(data.features[kept], data.relevance[kept], qid=data.qid[kept])
+    np.testing.assert_allclose(weighted.coef_, left_out.coef_, rtol=1e-3, atol=1e-5)
+    assert not np.allclose(weighted.coef_, RankSVM(**exact).fit(data).coef_, rtol=1e-2)
+
+
+def test_rounds_are_told_and_lead_down(data: RankingDataset) -> None:
+    told: list[RoundRecord] = []
+    ranker = RankSVM(callbacks=[told.append]).fit(data)
+    assert told == ranker.history_
+    assert ranker.n_rounds_ == len(told) > 3
+    assert np.all(np.diff([record.fitness for record in told]) >= 0)
+    assert ranker.gap_ <= 1e-4 < RankSVM(tolerance=0.1).fit(data).gap_ <= 0.1
+
+
+def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
+    def interrupt(record: RoundRecord) -> None:
+        if record.round == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(TrainingWarning, match="interrupted in round 3"):
+        ranker = RankSVM(callbacks=[interrupt]).fit(data)
+    assert ranker.stopped_ == "interrupted"
+    np.testing.assert_array_equal(ranker.coef_, RankSVM(max_rounds=3).fit(data).coef_)
+
+
+def test_nothing_to_tell_documents_apart_by() -> None:
+    ranker = RankSVM().fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2])
+    assert ranker.coef_.tolist() == [0, 0]
+    assert (ranker.gap_, ranker.n_rounds_, ranker.stopped_) == (0, 0, "converged")
+
+
+def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
+    X = data.features.copy()
+    X[::5, 1] = np.nan
+    with pytest.raises(DataError, match="column 1 has NaN or infinity after the transform Unchanged"):
+        RankSVM(transform="none").fit(X, data.relevance, qid=data.qid)
+    assert np.isfinite(RankSVM(transform="standard").fit(X, data.relevance, qid=data.qid).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cost": "hing"}, "cost 'hing' is unknown; did you mean 'hinge'"),
+        ({"cost": "cross_entropy"}, "cost 'cross_entropy' is unknown"),
+        ({"l2": 0.0}, "l2 is 0.0; give a number above 0"),
+        ({"tolerance": -1.0}, "tolerance is -1.0"),
+        ({"pairs": "some"}, "pairs 'some' is unknown"),
+        ({"normalise": "mean"}, "normalise 'mean' is unknown"),
+        ({"max_rounds": 0}, "max_rounds is 0"),
+        ({"transform": "log"}, "unknown transform 'log'"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str, data: RankingDataset) -> None:
+    with pytest.raises(ValueError, match=message):
+        RankSVM(**options).fit(data)
