@@ -205,7 +205,7 @@ def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
     assert data.restore_order(data.features).ravel().tolist() == [1, 2, 3, 4]
 
 
-def test_many_small_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     lines = []
     for row in range(300):
@@ -217,8 +217,7 @@ def test_many_small_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyP
     text = "\n".join(lines).encode()
     whole = parse_letor(text)
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
-    monkeypatch.setattr(letor_builder, "CHUNK_BYTES", 1000)
-    monkeypatch.setattr(letor_builder, "PARALLEL_BYTES", 1)
+    monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 300)
     monkeypatch.setattr(letor_builder, "n_threads", lambda: 3)
     assert parse_letor(text).equals(whole)
     check_against_literal(text)
@@ -226,6 +225,39 @@ def test_many_small_chunks_and_threads_give_the_same(monkeypatch: pytest.MonkeyP
     with pytest.raises(LetorError) as error:
         parse_letor(broken)
     assert error.value.line == broken[: broken.index(b"x ")].count(b"\n") + 1
+
+
+def test_the_first_fault_of_many_blocks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"%d qid:%d 1:%d\n" % (row % 3, row // 9, row) for row in range(2000)]
+    lines[1200] = lines[1700] = b"0 qid:x y\n"
+    monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
+    monkeypatch.setattr(letor_builder, "n_threads", lambda: 4)
+    path = tmp_path / "cut.txt.gz"
+    path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # its end is missing too
+    for _ in range(20):
+        with pytest.raises(LetorError, match=r"cut\.txt\.gz:1201: 'y' where index:value was expected"):
+            read_letor(path)
+
+
+def test_reading_ends_when_it_is_stopped_from_its_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"0 1:1\n" * 2000)
+    seen: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        seen.append(done)
+        if done > total / 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        read_letor(path, progress=progress)
+    assert seen == sorted(seen)
+    assert len(seen) < 0.8 * 12000 / 200
 
 
 finite_numbers = st.one_of(

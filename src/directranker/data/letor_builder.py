@@ -1,4 +1,4 @@
-"""LETOR text in chunks → one growing array, so that memory stays at the array and the chunk in flight.
+"""LETOR text in blocks → one growing array, so that memory stays at the array and the blocks in flight.
 
 The array's size is estimated from the first lines and corrected on the way. It grows and widens within its
 own allocation, which the operating system moves without a copy.
@@ -6,12 +6,10 @@ own allocation, which the operating system moves without a copy.
 
 from __future__ import annotations
 
-import mmap as mmap_module
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from mmap import mmap
 from typing import Any, BinaryIO
 
@@ -19,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.compilation import IntArray, in_parallel, n_threads
 from directranker.data import letor_kernels as kernels
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import QueryIds, group_runs
+from directranker.data.letor_blocks import BlockReader, TextBlock, Turns
 from directranker.data.letor_kernels import ParseResult, Problem
 from directranker.data.letor_numbers import Position
 from directranker.data.letor_problems import describe_problem
@@ -31,9 +30,8 @@ from directranker.errors import DataError, LetorError
 
 __all__ = ["LetorBuilder", "LetorOptions"]
 
-CHUNK_BYTES = 32 << 20  # in flight: one half is parsed while the other is read
+BLOCK_BYTES = 1 << 20  # of text per thread
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
-PARALLEL_BYTES = 1 << 18  # less text is not worth a second thread
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 
 
@@ -51,9 +49,10 @@ class LetorOptions:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines of the chunk that one thread reads, and what it found."""
+    """What was found in a block, for rows from `first_row` on that were `width` columns wide."""
 
     first_row: int
+    width: int
     result: ParseResult
     notes: IntArray
 
@@ -66,6 +65,7 @@ class LetorBuilder:
         self._features = np.empty((0, options.n_features or 0), dtype=np.float32)
         self._relevance = np.empty(0, dtype=np.float64)
         self._n_rows = 0
+        self._n_lines = 0  # rows that the lines begun so far may need
         self._query_tokens: list[bytes | None] = []  # of each run of rows with one query id
         self._query_starts: list[int] = []
         self._comments: list[tuple[int, Texts]] = []  # (row behind the last one, comments up to it)
@@ -82,31 +82,25 @@ class LetorBuilder:
     ) -> None:
         """Read a text to its end; `fraction` tells how much of all texts has been read so far."""
         self._name, self._line = name, 0
-        rows_before = self._n_rows
-        with ThreadPoolExecutor(max_workers=1) as reader:  # reads the next chunk while this one is parsed
-            buffer, spare = _room(PROBE_BYTES), _room(1)
-            filled, at_end = _fill(file, buffer, 0)
-            if buffer[:3] == b"\xef\xbb\xbf":  # UTF-8's byte order mark
-                buffer[:3] = b"   "
-            while True:
-                if at_end and filled and buffer[filled - 1] != ord("\n"):
-                    buffer[filled] = ord("\n")  # there is room: the end is seen by reading less than fits
-                    filled += 1
-                stop = buffer.rfind(b"\n", 0, filled) + 1
-                n_left = filled - stop
-                if len(spare) < CHUNK_BYTES // 2 or stop == 0:  # the first time, or a line longer than that
-                    spare = _room(max(CHUNK_BYTES // 2, 2 * n_left))
-                spare[:n_left] = buffer[stop:filled]
-                share = fraction()
-                filling = None if at_end else reader.submit(_fill, file, spare, n_left)
-                if stop:
-                    self._read_chunk(buffer, stop, share)
-                if filling is None:
-                    break
-                filled, at_end = filling.result()
-                buffer, spare = spare, buffer
-                report()
-        report()
+        self._n_lines = rows_before = self._n_rows
+        reader, turns = BlockReader(file), Turns()
+
+        def read_blocks(size: int, most: int | None = None) -> None:
+            block = TextBlock(size)
+            try:
+                for _ in repeat(None) if most is None else repeat(None, most):
+                    if not self._read_block(reader, block, turns, fraction, report):
+                        break
+            except BaseException:
+                turns.end()
+                raise
+
+        read_blocks(PROBE_BYTES, most=1)
+        if not reader.at_end:
+            try:
+                in_parallel(lambda *_: read_blocks(BLOCK_BYTES), range(n_threads() + 1))
+            finally:
+                turns.end()  # an interrupt reaches this thread only
         if self._n_rows == rows_before:
             raise LetorError("holds no documents", path=name)
 
@@ -135,52 +129,67 @@ class LetorBuilder:
             original_rows=grouping.order,
         )
 
-    def _read_chunk(self, buffer: mmap, stop: int, fraction: float) -> None:
-        text = np.frombuffer(buffer, dtype=np.uint8)
-        while True:
-            pieces, n_lines = self._parse(buffer, text, stop, fraction)
-            needed = max(piece.result[3] for piece in pieces)
-            if needed <= self._features.shape[1]:
-                break
-            self._widen(needed)
-        for piece in pieces:
-            self._take(piece, buffer, text)
-        self._line += n_lines
+    def _read_block(
+        self,
+        reader: BlockReader,
+        block: TextBlock,
+        turns: Turns,
+        fraction: Callable[[], float],
+        report: Callable[[], None],
+    ) -> bool:
+        """Read, parse and take the next block; False where there is none."""
+        with turns.reading() as number:
+            if number is None or not reader.fill(block):
+                return False
+            first_row = self._n_lines
+            n_lines = kernels.count_lines(block.text, 0, block.stop)
+            self._n_lines += n_lines
+            turns.alone(
+                lambda: len(self._features) < first_row + n_lines, lambda: self._make_room(fraction())
+            )
+        with turns.working():
+            piece = self._parse(block, first_row, n_lines)
+        with turns.taking(number) as is_needed:
+            if not is_needed:
+                return False
+            if block.fault is not None:
+                raise block.fault
+            width = max(piece.result[3], self._features.shape[1])
+            if width > piece.width:
+                turns.alone(lambda: self._features.shape[1] < width, lambda: self._widen(width))
+                piece = self._parse(block, first_row, n_lines)
+            self._take(piece, block)
+            self._line += n_lines
+            report()
+        return True
 
-    def _parse(self, buffer: mmap, text: Any, stop: int, fraction: float) -> tuple[list[_Piece], int]:
-        """Parse the lines up to `stop` into the rows from the next on → (pieces, number of lines)."""
-        cuts = _line_cuts(buffer, stop)
-        lines = in_parallel(lambda start, end: kernels.count_lines(text, start, end), cuts)
-        first_rows = dict(zip(cuts, np.cumsum([self._n_rows, *lines]).tolist(), strict=True))
-        self._make_room(first_rows[stop], fraction)
+    def _parse(self, block: TextBlock, first_row: int, n_lines: int) -> _Piece:
+        """Parse a block into the rows from `first_row` on."""
         options = self._options
+        capacity = 3 * n_lines + 64
+        while True:
+            notes = np.empty((capacity, 5), dtype=np.int64)
+            features = self._features
+            result = kernels.parse_piece(
+                block.text,
+                Position(0),
+                Position(block.stop),
+                features,
+                self._relevance,
+                notes,
+                first_row,
+                options.first_index,
+                options.n_features or options.max_features,
+                options.missing,
+                options.allow_non_finite,
+            )
+            if result[4] <= capacity:
+                return _Piece(first_row, features.shape[1], result, notes[: result[4]])
+            capacity = result[4]
 
-        def parse(start: int, end: int) -> _Piece:
-            n_lines = first_rows[end] - first_rows[start]
-            capacity = 3 * n_lines + 64
-            while True:
-                notes = np.empty((capacity, 5), dtype=np.int64)
-                result = kernels.parse_piece(
-                    text,
-                    Position(start),
-                    Position(end),
-                    self._features,
-                    self._relevance,
-                    notes,
-                    first_rows[start],
-                    options.first_index,
-                    options.n_features or options.max_features,
-                    options.missing,
-                    options.allow_non_finite,
-                )
-                if result[4] <= capacity:
-                    return _Piece(first_rows[start], result, notes[: result[4]])
-                capacity = result[4]
-
-        return in_parallel(parse, cuts), sum(lines)
-
-    def _take(self, piece: _Piece, buffer: mmap, text: Any) -> None:
+    def _take(self, piece: _Piece, block: TextBlock) -> None:
         """Take what a piece holds, which stands in the rows from `piece.first_row` on."""
+        buffer = block.buffer
         problem, where, n_rows, _, _ = piece.result
         shift = piece.first_row - self._n_rows
         is_comment = piece.notes[:, 0] == kernels.COMMENT
@@ -194,7 +203,7 @@ class LetorBuilder:
             self._features[to] = self._features[source]
             self._relevance[to] = self._relevance[source]
         if self._options.comments:
-            self._take_comments(piece.notes[is_comment], shift, text)
+            self._take_comments(piece.notes[is_comment], shift, block.text)
         self._n_rows += n_rows
 
     def _take_note(self, note: list[int], shift: int, buffer: mmap) -> None:
@@ -246,10 +255,10 @@ class LetorBuilder:
         columns = [texts for _, texts in self._comments]
         return join_texts([*columns, None], [*map(len, columns), rest])
 
-    def _make_room(self, n_rows: int, fraction: float) -> None:
-        if n_rows > len(self._features):
-            estimate = int(1.02 * n_rows / max(fraction, 1e-9)) if fraction < 1 else n_rows
-            self._resize(max(n_rows, estimate), self._features.shape[1])
+    def _make_room(self, fraction: float) -> None:
+        n_rows = self._n_lines
+        estimate = int(1.02 * n_rows / max(fraction, 1e-9)) if fraction < 1 else n_rows
+        self._resize(max(n_rows, estimate), self._features.shape[1])
 
     def _widen(self, width: int) -> None:
         old_width = self._features.shape[1]
@@ -269,33 +278,6 @@ class LetorBuilder:
 
     def _error(self, problem: str, buffer: mmap, where: int) -> LetorError:
         return LetorError(problem, path=self._name, line=self._line + buffer[:where].count(b"\n") + 1)
-
-
-def _room(size: int) -> mmap:
-    """Memory for text, in large pages where there are any: taking it in small ones would cost a tenth."""
-    if not hasattr(mmap_module, "MADV_HUGEPAGE"):
-        return mmap(-1, size)
-    room = mmap(-1, size, flags=mmap_module.MAP_PRIVATE)
-    with suppress(OSError):
-        room.madvise(mmap_module.MADV_HUGEPAGE)
-    return room
-
-
-def _fill(file: BinaryIO, buffer: mmap, filled: int) -> tuple[int, bool]:
-    """Read until the buffer is full or the file ends → (bytes in the buffer, whether it ended)."""
-    view = memoryview(buffer)
-    while filled < len(buffer):
-        n_read = file.readinto(view[filled:])  # type: ignore[attr-defined]  # BinaryIO lacks it
-        if not n_read:
-            return filled, True
-        filled += n_read
-    return filled, False
-
-
-def _line_cuts(buffer: mmap, stop: int) -> list[int]:
-    """Cut `buffer[:stop]` behind line ends into a piece per thread."""
-    parts = n_threads() if stop >= PARALLEL_BYTES else 1
-    return sorted({0, *(buffer.find(b"\n", cut) + 1 for cut in even_cuts(stop, parts)[1:-1]), stop})
 
 
 def _query_ids(tokens: list[bytes | None], name: str) -> QueryIds:
