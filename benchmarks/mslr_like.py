@@ -9,12 +9,15 @@ from directranker import RankingDataset
 __all__ = ["SHARES", "mslr_like"]
 
 SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4
+MEAN_LENGTH = 119.5
+SPREAD = 0.59  # of the logarithm of a list's length, as in 64 queries of MSLR-WEB10K
 
 
 def mslr_like(n_queries: int, *, n_features: int = 136, seed: int = 0) -> RankingDataset:
-    """About 120 documents a query; half of the features are counts, half have six decimals."""
+    """About 120 documents a query, as unevenly as there; half of the features are counts."""
     rng = np.random.default_rng(seed)
-    offsets = np.concatenate([[0], np.cumsum(rng.integers(40, 200, n_queries))])
+    lengths = np.ceil(rng.lognormal(np.log(MEAN_LENGTH) - SPREAD**2 / 2, SPREAD, n_queries))
+    offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
     n = int(offsets[-1])
     relevance = rng.choice(5, size=n, p=SHARES).astype(np.float64)
     features = np.empty((n, n_features), dtype=np.float32)

@@ -28,11 +28,12 @@ from directranker.costs.activations import ACTIVATIONS, UNBOUNDED
 from directranker.costs.batches import NORMALISERS
 from directranker.costs.list_costs import LIST_COSTS
 from directranker.costs.pair_costs import PAIR_COSTS, TorchPairCost
-from directranker.costs.plans import plan_of
+from directranker.costs.plans import check_rows, plan_of
 from directranker.costs.running import run_plan
 from directranker.costs.tensors import PairTensors, tensor_cost
 from directranker.metrics.rules import unknown_word
 from directranker.pairs.choosing import check_pairs
+from directranker.pairs.classes import QueryClasses
 from directranker.pairs.weights import PairWeight, pair_weight_named
 
 __all__ = ["Objective", "ObjectiveResult"]
@@ -125,7 +126,7 @@ class Objective:
     def __call__(
         self,
         scores: NDArray[np.floating[Any]],
-        relevance: ArrayLike,
+        relevance: ArrayLike | QueryClasses,
         offsets: ArrayLike | None = None,
         *,
         query_weight: ArrayLike | None = None,
@@ -134,15 +135,16 @@ class Objective:
     ) -> ObjectiveResult:
         """The cost of float32 or float64 scores and its gradient, summed in float64 on all threads.
 
-        Query q has the rows `offsets[q]:offsets[q + 1]`; without offsets all rows are one list. A pair weighs
+        Query q has the rows `offsets[q]:offsets[q + 1]`; without offsets all rows are one list. Instead of
+        both, `classes_of` of them may be given, which spares checking and ordering them again. A pair weighs
         its query's weight times those of both documents. `seed` decides the draws where `max_pairs` is
         exceeded. Scores that are not finite make the cost nan, and the gradient of their query.
         """
         array = _as_scores(scores)
-        _check_rows(len(array), np.size(relevance))
         plan = plan_of(
             self, relevance, offsets, query_weight=query_weight, document_weight=document_weight, seed=seed
         )
+        check_rows(len(array), plan)
         if self.is_compiled:
             cost, gradient = run_plan(self, plan, array)
         else:
@@ -167,8 +169,3 @@ def _as_scores(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     if array.ndim != 1:
         raise ValueError(f"scores have shape {array.shape}; give one score per document, shape (n,)")
     return array
-
-
-def _check_rows(n_scores: int, n_labels: int) -> None:
-    if n_scores != n_labels:
-        raise ValueError(f"scores have {n_scores} rows, relevance has {n_labels}; give one each per document")

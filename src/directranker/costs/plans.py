@@ -26,7 +26,7 @@ from directranker.pairs.classes import QueryClasses, classes_of
 if TYPE_CHECKING:
     from directranker.costs.objective import Objective
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["Plan", "check_rows", "plan_of"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Plan:
 
 def plan_of(
     objective: Objective,
-    relevance: ArrayLike,
-    offsets: ArrayLike | None,
+    relevance: ArrayLike | QueryClasses,
+    offsets: ArrayLike | None = None,
     *,
     query_weight: ArrayLike | None = None,
     document_weight: ArrayLike | None = None,
@@ -91,9 +91,18 @@ def plan_of(
     )
 
 
+def check_rows(n_scores: int, plan: Plan) -> None:
+    """Raise where there is not one score per document."""
+    n_labels = len(plan.classes.relevance)
+    if n_scores != n_labels:
+        raise ValueError(f"scores have {n_scores} rows, relevance has {n_labels}; give one each per document")
+
+
 def _check_labels(objective: Objective, classes: QueryClasses) -> None:
+    if objective.cost != "relevance_weighted":
+        return
     lowest = classes.relevance.min(initial=0.0)
-    if objective.cost == "relevance_weighted" and lowest < 0:
+    if lowest < 0:
         raise ValueError(
             f"relevance has the label {lowest:g}; the cost 'relevance_weighted' multiplies by labels, "
             "which must not be negative"

@@ -24,8 +24,9 @@ from torch.nn import functional
 from directranker.costs.activations import ACTIVATIONS, TORCH_CROSS_ENTROPIES
 from directranker.costs.list_costs import LIST_COSTS, list_targets
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
-from directranker.costs.plans import Plan, plan_of
+from directranker.costs.plans import Plan, check_rows, plan_of
 from directranker.pairs.choosing import table_of_places
+from directranker.pairs.classes import QueryClasses
 from directranker.pairs.tensor_swaps import Ranking, ranking_of, tensor_swap_weight
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class PairTensors:
 def torch_objective(
     objective: Objective,
     scores: Tensor,
-    relevance: ArrayLike | Tensor,
+    relevance: ArrayLike | Tensor | QueryClasses,
     offsets: ArrayLike | Tensor | None = None,
     *,
     query_weight: ArrayLike | Tensor | None = None,
@@ -69,19 +70,15 @@ def torch_objective(
         raise ValueError(
             f"scores are {scores.dtype} of shape {tuple(scores.shape)}; give one float per document"
         )
-    labels = _on_host(relevance)
-    if np.size(labels) != len(scores):
-        raise ValueError(
-            f"scores have {len(scores)} rows, relevance has {np.size(labels)}; give one each per document"
-        )
     plan = plan_of(
         objective,
-        labels,
+        relevance if isinstance(relevance, QueryClasses) else _on_host(relevance),
         _on_host(offsets),
         query_weight=_on_host(query_weight),
         document_weight=_on_host(document_weight),
         seed=seed,
     )
+    check_rows(len(scores), plan)
     return tensor_cost(objective, plan, scores)
 
 

@@ -69,6 +69,23 @@ class QueryClasses:
         """
         return np.repeat(np.arange(self.n_queries), np.diff(self.layout.offsets))
 
+    def take(self, queries: IntArray) -> tuple[QueryClasses, IntArray]:
+        """These queries, one after another, with their labels falling → (their classes, the rows they have).
+
+        >>> classes, rows = classes_of([0, 2, 0, 1], [0, 3, 4]).take(np.array([1, 0]))
+        >>> classes.relevance.tolist(), classes.layout.starts.tolist(), rows.tolist()
+        ([1.0, 2.0, 0.0, 0.0], [0, 1, 2, 4], [3, 1, 0, 2])
+        """
+        offsets, first, _ = self.layout
+        new_offsets, new_first = (np.zeros(len(queries) + 1, dtype=np.int64) for _ in range(2))
+        np.cumsum(offsets[queries + 1] - offsets[queries], out=new_offsets[1:])
+        np.cumsum(first[queries + 1] - first[queries], out=new_first[1:])
+        new_starts = np.empty(new_first[-1] + 1, dtype=np.int64)
+        labels, rows = np.empty(new_offsets[-1]), np.empty(new_offsets[-1], dtype=np.int64)
+        old_rows = np.empty(0, dtype=np.int64) if self.rows is None else self.rows
+        copy_queries(self.relevance, self.layout, old_rows, queries, labels, new_starts, rows)
+        return QueryClasses(labels, Layout(new_offsets, new_first, new_starts), None), rows
+
     def by_place(self, values: NDArray[np.generic]) -> FloatArray:
         """Values per row, as float64 in the order of places."""
         moved = values if self.rows is None else values[self.rows]
@@ -83,14 +100,16 @@ class QueryClasses:
         return moved
 
 
-def classes_of(relevance: ArrayLike, offsets: ArrayLike | None = None) -> QueryClasses:
+def classes_of(relevance: ArrayLike | QueryClasses, offsets: ArrayLike | None = None) -> QueryClasses:
     """Order each query's documents by falling label, equal labels as they come, and find the classes.
 
-    Without offsets all documents are one list.
+    Without offsets all documents are one list. What has been through here once comes back as it is.
 
     >>> classes_of([3, 1, 1]).rows is None
     True
     """
+    if isinstance(relevance, QueryClasses):
+        return relevance
     n = np.size(relevance)
     labels = np.require(as_relevance(relevance, n), np.float64, ["C", "A", "W"])
     bounds = check_offsets([0, n] if offsets is None else offsets, n_rows=n)
@@ -128,6 +147,33 @@ def cut_into_classes(relevance: FloatArray, offsets: IntArray, first: IntArray, 
     first[len(offsets) - 1] = count
     starts[count] = len(relevance)
     return count
+
+
+@compiled
+def copy_queries(
+    relevance: FloatArray,
+    layout: Layout,
+    rows: IntArray,
+    queries: IntArray,
+    new_relevance: FloatArray,
+    new_starts: IntArray,
+    new_rows: IntArray,
+) -> None:
+    """Write the labels, the starts of the classes and the rows of these queries, one after another.
+
+    Empty `rows` say that places are rows.
+    """
+    at, count = 0, 0
+    for query in queries:
+        shift = at - layout.offsets[query]
+        for c in range(layout.first[query], layout.first[query + 1]):
+            new_starts[count] = layout.starts[c] + shift
+            count += 1
+        for place in range(layout.offsets[query], layout.offsets[query + 1]):
+            new_relevance[at] = relevance[place]
+            new_rows[at] = rows[place] if len(rows) > 0 else place
+            at += 1
+    new_starts[count] = at
 
 
 @compiled

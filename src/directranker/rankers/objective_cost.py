@@ -32,8 +32,7 @@ class ObjectiveCost:
             cost = torch_objective(
                 objective,
                 scores,
-                batch.relevance,
-                batch.offsets,
+                batch.classes,
                 query_weight=batch.query_weight,
                 document_weight=batch.document_weight,
                 seed=seed,
@@ -43,8 +42,7 @@ class ObjectiveCost:
             return float(cost.detach())
         result = objective(
             scores.detach().numpy(),
-            batch.relevance,
-            batch.offsets,
+            batch.classes,
             query_weight=batch.query_weight,
             document_weight=batch.document_weight,
             seed=seed,

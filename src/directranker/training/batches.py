@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.data.transforms import Unchanged
+from directranker.pairs import QueryClasses, classes_of
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "Room", "growing"]
 
@@ -44,50 +45,46 @@ class Lists:
         return len(self.offsets) - 1
 
     @cached_property
-    def _lengths(self) -> IntArray:
-        return np.diff(self.offsets)
-
-    @cached_property
-    def best_first(self) -> IntArray:
-        """The rows, each query's in descending order of their labels, as the pair kernel likes them."""
-        query_of_row = np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
-        return np.lexsort((-self.relevance, query_of_row)).astype(np.int64)
+    def classes(self) -> QueryClasses:
+        """Each query's documents by falling label, as the pair kernels like them."""
+        return classes_of(self.relevance, self.offsets)
 
     def take(self, queries: IntArray) -> Batch:
         """The documents of these queries, one query after another."""
-        offsets = np.zeros(len(queries) + 1, dtype=np.int64)
-        np.cumsum(self._lengths[queries], out=offsets[1:])
-        rows, labels = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
-        gather_queries(self.offsets, self.best_first, self.relevance, queries, rows, labels)
+        classes, rows = self.classes.take(queries)
         query_weight = None if self.query_weight is None else self.query_weight[queries]
-        return self._batch(rows, offsets, labels, query_weight)
+        return self._batch(rows, classes, query_weight)
 
     def deal(self, rows: IntArray) -> Batch:
         """These documents as one list, whichever query they come from."""
         best_first = rows[np.argsort(-self.relevance[rows], kind="stable")]
-        whole = np.array([0, len(rows)], dtype=np.int64)
-        return self._batch(best_first, whole, self.relevance[best_first], None)
+        return self._batch(best_first, classes_of(self.relevance[best_first]), None)
 
     def _batch(
-        self,
-        rows: IntArray,
-        offsets: IntArray,
-        relevance: Relevance,
-        query_weight: NDArray[np.float64] | None,
+        self, rows: IntArray, classes: QueryClasses, query_weight: NDArray[np.float64] | None
     ) -> Batch:
         document_weight = None if self.document_weight is None else self.document_weight[rows]
-        return Batch(rows, offsets, relevance, document_weight, query_weight)
+        return Batch(rows, classes, document_weight, query_weight)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The documents of one step."""
+    """The documents of one step, each query's by falling label."""
 
     rows: IntArray
-    offsets: IntArray
-    relevance: Relevance
+    classes: QueryClasses
     document_weight: NDArray[np.float64] | None
     query_weight: NDArray[np.float64] | None
+
+    @property
+    def relevance(self) -> Relevance:
+        """The labels of the rows."""
+        return self.classes.relevance
+
+    @property
+    def offsets(self) -> IntArray:
+        """Where the queries begin."""
+        return self.classes.layout.offsets
 
 
 def growing(bounds: float | tuple[float, float], progress: float) -> float:
@@ -200,21 +197,3 @@ class EncodedFeatures:
             out = None if room is None else room.like(self._whole, len(rows))
             encoded = torch.index_select(self._whole, 0, rows.to(self._device), out=out)
         return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)
-
-
-@compiled
-def gather_queries(
-    offsets: IntArray,
-    best_first: IntArray,
-    relevance: Relevance,
-    queries: IntArray,
-    rows: IntArray,
-    labels: Relevance,
-) -> None:
-    """Write the rows of these queries, one query after another, and their labels."""
-    at = 0
-    for query in queries:
-        for place in range(offsets[query], offsets[query + 1]):
-            rows[at] = best_first[place]
-            labels[at] = relevance[best_first[place]]
-            at += 1
