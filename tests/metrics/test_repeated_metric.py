@@ -45,10 +45,10 @@ def test_all_ways_agree_with_the_metric(text: str, convention: str) -> None:
     np.testing.assert_allclose(repeated.of_steps(scores, column, steps), expected, **close)
     table = np.column_stack([column, scores.astype(np.float32)])
     some = slice(10, 50)
-    rows = table[offsets[10] : offsets[50]]
+    columns = np.ascontiguousarray(table[offsets[10] : offsets[50]].T)
     for sign in (1.0, -1.0):
         expected = [direct(sign * each)[some] for each in table.T.astype(np.float64)]
-        np.testing.assert_allclose(repeated.of_columns(rows, some, sign), expected, **close)
+        np.testing.assert_allclose(repeated.of_columns(columns, some, sign), expected, **close)
 
 
 @pytest.mark.parametrize("convention", ["paper", "graded", "letor4", "ranklib"])

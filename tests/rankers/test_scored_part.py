@@ -36,7 +36,9 @@ def test_columns_come_as_from_the_whole_table(
     np.testing.assert_array_equal(columns.column(7), expected[:, 7])
     blocks = list(EncodedColumns(data, transform).blocks())
     assert len(blocks) > 5
-    np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), expected)
+    np.testing.assert_array_equal(np.concatenate([block.T for _, block in blocks]), expected)
+    table = np.random.default_rng(1).normal(size=(77, 50)).astype(np.float32)  # tiles that are not full
+    np.testing.assert_array_equal(scored_part.by_column(table), table.T)
     assert [queries.start for queries, _ in blocks[1:]] == [queries.stop for queries, _ in blocks[:-1]]
     for number in (7, 3, 0, 19, 7):
         np.testing.assert_array_equal(columns.column(number, [3, 3, 7, 5, 4]), expected[:, number])

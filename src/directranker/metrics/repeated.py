@@ -115,19 +115,28 @@ class RepeatedMetric:
         fill_left_out(values, self._metric)
         return values
 
-    def of_columns(self, table: NDArray[np.float32], queries: slice, sign: float = 1.0) -> FloatArray:
-        """The values of some queries under sign × each column, a row per column; the table has their rows."""
-        values = np.empty((table.shape[1], queries.stop - queries.start))
+    def of_columns(self, columns: NDArray[np.float32], queries: slice, sign: float = 1.0) -> FloatArray:
+        """The values of some queries under sign × each column of their rows, a row per column."""
+        values = np.empty((len(columns), queries.stop - queries.start))
         offsets = self._offsets[queries.start : queries.stop + 1]
         leaders = self._leaders[queries]
-        check_length("table", table, int(offsets[-1] - offsets[0]))
+        check_length("columns", columns.T, int(offsets[-1] - offsets[0]))
 
         def work(first: int, last: int) -> None:
             measure_columns(
-                self._specs, self._grades, table, sign, offsets, self._discounts, leaders, first, last, values
+                self._specs,
+                self._grades,
+                columns,
+                sign,
+                offsets,
+                self._discounts,
+                leaders,
+                first,
+                last,
+                values,
             )
 
-        parts = min(n_threads(), 1 + table.size // WORTH_A_THREAD)
+        parts = min(n_threads(), 1 + columns.size // WORTH_A_THREAD)
         in_parallel(work, balanced_cuts(offsets - offsets[0], parts))
         fill_left_out(values, self._metric)
         return values

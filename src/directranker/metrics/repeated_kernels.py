@@ -118,7 +118,7 @@ def measure_steps(
 def measure_columns(
     specs: Specs,
     grades: FloatArray,
-    table: NDArray[np.float32],
+    columns: NDArray[np.float32],
     sign: float,
     offsets: IntArray,
     discounts: FloatArray,
@@ -127,14 +127,14 @@ def measure_columns(
     last: int,
     values: FloatArray,
 ) -> None:
-    """Measure the queries `first:last` under each column; the table begins at the first offset."""
+    """Measure the queries `first:last` under each column; columns begin at the first offset."""
     longest = longest_of(offsets, first, last)
     space, own = space_for(longest), np.empty(longest)
     for query in range(first, last):
         start, n = offsets[query], offsets[query + 1] - offsets[query]
-        for column in range(table.shape[1]):
+        for column in range(len(columns)):
             for row in range(n):
-                own[row] = sign * table[start - offsets[0] + row, column]
+                own[row] = sign * columns[column, start - offsets[0] + row]
             values[column, query] = measure_scoring(
                 specs, grades[start : start + n], own[:n], discounts, leaders[query], space
             )

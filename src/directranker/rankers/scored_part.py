@@ -38,6 +38,7 @@ ROWS_PER_BLOCK = 65_536  # documents encoded at a time
 KEPT_BYTES = 1 << 30  # encoded features up to this size are kept as a whole
 COLUMNS_AT_FIRST = 16  # columns that the first pass keeps
 WORTH_A_THREAD = 100_000  # documents
+TILE = 32  # rows and columns exchanged at a time
 
 
 class EncodedColumns:
@@ -51,7 +52,7 @@ class EncodedColumns:
         self._fit = 4 * self.n_columns * len(self._query) <= KEPT_BYTES
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """All columns, some queries at a time: which queries, and their rows."""
+        """All columns, some queries at a time: which queries, and the columns of their rows."""
         if self._fit and not self._kept:
             return self._keeping(range(self.n_columns))
         return self._passing()
@@ -69,16 +70,16 @@ class EncodedColumns:
         while first < self._data.n_queries:
             fitting = int(np.searchsorted(offsets, offsets[first] + ROWS_PER_BLOCK, side="right")) - 1
             last = max(first + 1, fitting)
-            yield slice(first, last), self._encode(slice(offsets[first], offsets[last]))
+            yield slice(first, last), by_column(self._encode(slice(offsets[first], offsets[last])))
             first = last
 
     def _keeping(self, numbers: Sequence[int]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """The same, and in the end these columns are kept."""
         columns = np.empty((len(numbers), len(self._query)), dtype=np.float32)
-        for queries, encoded in self._passing():
+        for queries, block in self._passing():
             rows = slice(self._data.offsets[queries.start], self._data.offsets[queries.stop])
-            columns[:, rows] = encoded[:, numbers].T
-            yield queries, encoded
+            columns[:, rows] = block if len(numbers) == self.n_columns else block[numbers]
+            yield queries, block
         self._kept |= zip(numbers, columns, strict=True)
 
     def _encode(self, documents: slice) -> NDArray[np.float32]:
@@ -132,8 +133,8 @@ class ScoredPart:
     def per_column(self, sign: float = 1.0) -> FloatArray:
         """The metric of each query under sign × each column alone, (n_columns, n_queries)."""
         table = np.empty((self.columns.n_columns, len(self.weights)))
-        for queries, encoded in self.columns.blocks():
-            table[:, queries] = self._metric.of_columns(encoded, queries, sign)
+        for queries, block in self.columns.blocks():
+            table[:, queries] = self._metric.of_columns(block, queries, sign)
         np.nan_to_num(table, copy=False)
         return table
 
@@ -147,6 +148,29 @@ def weights_of_queries(data: TrainingData, values: FloatArray) -> FloatArray:
     """
     weights = np.where(np.isnan(values), 0.0, data.weight_of_queries)
     return weights / (weights.sum() or 1.0)
+
+
+def by_column(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A table with rows and columns exchanged, in memory of its own.
+
+    >>> by_column(np.array([[1, 2], [3, 4]], np.float32)).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    columns = np.empty(rows.shape[::-1], dtype=np.float32)
+    parts = min(n_threads(), 1 + len(rows) // (WORTH_A_THREAD // 10))
+    in_parallel(lambda start, stop: turn(rows, columns, start, stop), even_cuts(len(rows), parts))
+    return columns
+
+
+@compiled
+def turn(rows: NDArray[np.float32], columns: NDArray[np.float32], start: int, stop: int) -> None:
+    """Write `rows[start:stop]` as columns, in tiles that fit the processor's nearest memory."""
+    n_columns = rows.shape[1]
+    for first_row in range(start, stop, TILE):
+        for first_column in range(0, n_columns, TILE):
+            for column in range(first_column, min(first_column + TILE, n_columns)):
+                for row in range(first_row, min(first_row + TILE, stop)):
+                    columns[column, row] = rows[row, column]
 
 
 @compiled
