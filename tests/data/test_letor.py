@@ -1,76 +1,18 @@
-"""Reading LETOR text: by value, against a literal reader, and whatever the bytes are."""
+"""Reading LETOR text, by value: notations, errors, files."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from directranker.data import letor_builder
-from directranker.data.dataset import RankingDataset
 from directranker.data.letor import parse_letor, read_letor
 from directranker.errors import LetorError
 
-from literal_letor import Lines, MalformedError, read
-
-
-def parsed(text: bytes, **options: bool) -> RankingDataset | int | None:
-    """The data set, or the line of the error."""
-    try:
-        return parse_letor(text, **options)  # type: ignore[arg-type]
-    except LetorError as error:
-        return error.line
-
-
-def literal(text: bytes, *, allow_non_finite: bool) -> Lines | int:
-    """What the literal reader finds, or the line of the error."""
-    try:
-        return read(text, allow_non_finite=allow_non_finite)
-    except MalformedError as error:
-        return int(error.args[0])
-
-
-def check_against_literal(text: bytes, *, allow_non_finite: bool = False) -> None:
-    """Both readers accept the same texts, with the same numbers, or name the same line."""
-    result = parsed(text, allow_non_finite=allow_non_finite)
-    lines = literal(text, allow_non_finite=allow_non_finite)
-    if isinstance(lines, int):
-        assert result == lines
-        return
-    width = max((max(row, default=0) for row in lines.features), default=0)
-    texts = [*lines.comments, *(query or b"" for query in lines.queries)]
-    if width == 0 or not all(map(is_utf8, texts)):
-        assert result is None  # an error of the file, not of a line
-        return
-    assert isinstance(result, RankingDataset)
-    expected = np.zeros((len(lines.labels), width), dtype=np.float32)
-    for row, features in enumerate(lines.features):
-        for index, value in features.items():
-            expected[row, index - 1] = value
-    np.testing.assert_array_equal(result.restore_order(result.features), expected)
-    np.testing.assert_array_equal(np.signbit(result.restore_order(result.features)), np.signbit(expected))
-    np.testing.assert_array_equal(result.restore_order(result.relevance), lines.labels)
-    ids = [str(query).encode() for query in result.restore_order(result.qid)]
-    assert ids == [b"0" if query is None else query for query in lines.queries]
-    if any(lines.comments):
-        assert result.comment_texts is not None
-        comments = result.restore_order(np.array(result.comment_texts.to_pylist(), dtype=object))
-        assert [comment.encode() for comment in comments] == lines.comments
-
-
-def is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+from literal_letor import read
 
 
 def test_dense_line_of_letor_4() -> None:
@@ -205,28 +147,6 @@ def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
     assert data.restore_order(data.features).ravel().tolist() == [1, 2, 3, 4]
 
 
-def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    lines = []
-    for row in range(300):
-        indices = np.flatnonzero(rng.random(1 + row // 10) < 0.7) + 1
-        values = " ".join(f"{index}:{rng.normal():.{rng.integers(1, 20)}g}" for index in indices)
-        comment = f"#docid = d{row}" if row % 3 == 0 else ""
-        lines.append(f"{row % 5} qid:{row // 7} {values} {comment}")
-        lines.extend([""] * (row % 2))
-    text = "\n".join(lines).encode()
-    whole = parse_letor(text)
-    monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
-    monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(letor_builder, "n_threads", lambda: 3)
-    assert parse_letor(text).equals(whole)
-    check_against_literal(text)
-    broken = text.replace(b"qid:30 ", b"qid:30 x ", 1)
-    with pytest.raises(LetorError) as error:
-        parse_letor(broken)
-    assert error.value.line == broken[: broken.index(b"x ")].count(b"\n") + 1
-
-
 def test_the_first_fault_of_many_blocks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [b"%d qid:%d 1:%d\n" % (row % 3, row // 9, row) for row in range(2000)]
     lines[1200] = lines[1700] = b"0 qid:x y\n"
@@ -258,109 +178,6 @@ def test_reading_ends_when_it_is_stopped_from_its_progress(
         read_letor(path, progress=progress)
     assert seen == sorted(seen)
     assert len(seen) < 0.8 * 12000 / 200
-
-
-finite_numbers = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
-    st.integers(-(10**25), 10**25).map(str),
-    st.from_regex(r"[+-]?([0-9]{1,22}(\.[0-9]{0,22})?|\.[0-9]{1,22})([eE][+-]?[0-9]{1,3})?", fullmatch=True),
-    st.sampled_from(["nan", "-inf", "Infinity", "1e39", "x", "", ".", "1e", "--1", "0x1"]),
-)
-indices = st.one_of(st.integers(0, 6).map(str), st.sampled_from(["07", "x", "99999999999", "", "-1"]))
-blanks = st.sampled_from([" ", "  ", "\t", " \t"])
-features = st.tuples(blanks, indices, st.just(":"), finite_numbers).map("".join)
-queries = st.one_of(st.sampled_from([" qid:1", " qid:2", "\tqid:b", " QID:1", " qid:", "", " qid:é"]))
-structured_lines = st.tuples(
-    st.sampled_from(["", " ", "\t"]),
-    finite_numbers,
-    queries,
-    st.lists(features, max_size=4).map("".join),
-    blanks | st.just(""),
-    st.sampled_from(["", "#", "# a b", "#docid = X#y", "\r"]),
-).map("".join)
-structured_texts = st.lists(structured_lines | st.sampled_from(["", " ", "#c", "\r"]), max_size=5).flatmap(
-    lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines).encode())
-)
-
-
-@settings(max_examples=500)
-@given(structured_texts, st.booleans())
-def test_structured_lines_read_as_the_literal_reader_does(text: bytes, allow_non_finite: bool) -> None:
-    check_against_literal(text, allow_non_finite=allow_non_finite)
-
-
-plain_values = st.from_regex(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", fullmatch=True)
-odd_tokens = st.text("0123456789.:- #\r\t\x00/;", max_size=12)
-
-
-@settings(max_examples=500)
-@given(
-    st.lists(plain_values | odd_tokens, min_size=1, max_size=8), st.integers(0, 3), st.sampled_from([1, 2])
-)
-def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: int, step: int) -> None:
-    """Behind a first line, plain features with something odd among them."""
-    values = [*("12345678" for _ in range(at)), *tokens, "-0", "0.1234567", "1"]
-    features = " ".join(f"{1 + step * i}:{value}" for i, value in enumerate(values))
-    text = f"0 qid:1 40:1\n1 qid:1 {features}\n2 qid:1 {features} #docid = a\n"
-    check_against_literal(text.encode())
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "12345678",
-        "123456789",
-        "1.2345678",
-        "0.1234567",
-        "1234567.8",
-        "00000001",
-        "5.",
-        ".5",
-        "-",
-        "--1",
-        "-.5",
-        "1.2.3",
-        "1:2",
-        "1..2",
-        "1-2",
-        "+1",
-        "1e5",
-        "",
-        "1\x00",
-        "1/",
-        "1;",
-        "-0",
-        "-0.0",
-        "99999999",
-    ],
-)
-@pytest.mark.parametrize("index", ["3", "03", "5", "2", "00000003", "000000003", "3 ", " 3", "4097"])
-def test_what_is_almost_plain(value: str, index: str) -> None:
-    text = f"0 qid:1 4098:1\n0 qid:1 1:1 2:2 {index}:{value} 4098:7\n"
-    check_against_literal(text.encode())
-
-
-def test_lines_longer_than_a_block_and_more_columns_than_keys() -> None:
-    rng = np.random.default_rng(0)
-    for n_features in (4095, 4097, 9000):
-        rows = [
-            " ".join(f"{i + 1}:{rng.integers(10**6)}.{rng.integers(100)}" for i in range(n_features))
-            for _ in range(3)
-        ]
-        check_against_literal("\n".join(f"1 qid:1 {row}" for row in ["1:5", *rows, "2:1.5"]).encode())
-
-
-@settings(max_examples=400)
-@given(st.binary(max_size=60) | st.text("0123456789.:+-eE#qidnaf \t\r\n", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused_with_a_line(text: bytes) -> None:
-    check_against_literal(text)
-
-
-@settings(max_examples=500)
-@given(finite_numbers)
-def test_single_numbers_round_like_python(token: str) -> None:
-    check_against_literal(f"1 qid:1 1:{token}\n".encode())
 
 
 def test_gzip_is_read_and_a_cut_off_one_refused(tmp_path: Path) -> None:
@@ -412,60 +229,3 @@ def test_mq2008(real_data: Path) -> None:
     assert [str(query).encode() for query in data.qid] == lines.queries
     expected = np.array([list(row.values()) for row in lines.features], dtype=np.float32)
     np.testing.assert_array_equal(data.features, expected)
-
-
-def test_kernel_never_leaves_its_buffer(tmp_path: Path) -> None:
-    """The same kernel with every index checked, on texts that end anywhere."""
-    script = """
-import numpy as np
-from directranker.data.letor import parse_letor
-from directranker.errors import LetorError
-rng = np.random.default_rng(0)
-letters = np.frombuffer(b"0123456789.:+-eE#qidnaifty \\t\\r\\n", dtype=np.uint8)
-good = b"1 qid:7 1:0.5 2:nan 3:-inf #docid = a\\r\\n"
-for length in range(400):
-    texts = [rng.choice(letters, length % 40).tobytes(), good * 2 + good[: length % len(good)]]
-    for text in texts:
-        try:
-            parse_letor(text, allow_non_finite=True)
-        except LetorError:
-            pass
-"""
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_words_are_loaded_from_within_the_text() -> None:
-    """Texts that begin or end at a page which nobody may read."""
-    script = """
-import ctypes, mmap
-import numpy as np
-from directranker.data import letor_kernels
-from directranker.data.letor_numbers import Position
-page = mmap.PAGESIZE
-room = mmap.mmap(-1, 3 * page)
-memory = np.frombuffer(room, dtype=np.uint8)
-libc = ctypes.CDLL(None, use_errno=True)
-for guard in (memory.ctypes.data, memory.ctypes.data + 2 * page):
-    assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
-inside = memory[page : 2 * page]
-rng = np.random.default_rng(0)
-letters = np.frombuffer(b"0123456789.:- " * 3 + b"#q\\r\\t\\n", dtype=np.uint8)
-good = b"1 qid:1 1:2.5 2:1 3:-0.125\\n"
-for number in range(3000):
-    text = rng.choice(letters, rng.integers(1, 200)).tobytes() if number % 2 else good * (number % 9)
-    text = text[rng.integers(len(text) + 1) :] + b"\\n"
-    for at in (0, page - len(text)):
-        inside[at : at + len(text)] = np.frombuffer(text, dtype=np.uint8)
-        whole = inside[: len(text)] if at == 0 else inside
-        rows = text.count(b"\\n")
-        letor_kernels.parse_piece(
-            whole, Position(at), Position(at + len(text)), np.empty((rows, 5), dtype=np.float32),
-            np.empty(rows), np.empty((500, 5), dtype=np.int64), 0, 1, 100, 0.0, True,
-        )
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
