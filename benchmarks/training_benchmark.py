@@ -36,7 +36,8 @@ from directranker.training.batches import EncodedFeatures
 from measuring import compare, machine, print_ratios, seconds_of
 from mslr_like import mslr_like
 
-ROUNDS = 5
+ROUNDS = 7
+PADDED_ROUNDS = 3
 BATCH = 100
 
 
@@ -95,17 +96,21 @@ def check_epochs(data: RankingDataset) -> bool:
     for hidden, most in (((50,), 1.45), ((256, 128, 64), 1.15)):
         epoch = Epoch(data, hidden)
         works: dict[str, Callable[[], None]] = {"bare net": epoch.bare, "directranker": epoch.ours}
-        if len(hidden) == 1:
-            works["padded pairs, autograd"] = epoch.padded
         epoch.ours()  # compile
         seconds = compare(works, ROUNDS)
         print(f"\nan epoch, hidden layers {hidden}:")
-        reached &= print_ratios(seconds, "directranker", {"padded pairs, autograd": 8.0})
+        print_ratios(seconds, "directranker", {})
         ratio = median(
             ours / bare for ours, bare in zip(seconds["directranker"], seconds["bare net"], strict=True)
         )
         print(f"to the bare net: {ratio:.2f} (at most {most})")
         reached &= ratio <= most
+        if len(hidden) == 1:  # apart, as it takes a hundred times as long and leaves the memory in disorder
+            works = {"directranker": epoch.ours, "padded pairs, autograd": epoch.padded}
+            print()
+            reached &= print_ratios(
+                compare(works, PADDED_ROUNDS), "directranker", {"padded pairs, autograd": 8.0}
+            )
     return reached
 
 
