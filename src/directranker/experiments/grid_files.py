@@ -1,9 +1,9 @@
-"""A grid from a file in TOML or YAML, or what is wrong with the file, in one line.
+r"""A grid from a file in TOML or YAML, or what is wrong with the file, in one line.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = Path(folder) / "grid.toml"
-...     _ = path.write_text("[RankSVM]\\nl2 = [0.1, 1.0]\\n")
+...     _ = path.write_text("[RankSVM]\nl2 = [0.1, 1.0]\n")
 ...     parse_grid(path)
 {'RankSVM': {'l2': [0.1, 1.0]}}
 """

@@ -1,16 +1,14 @@
 """Which parameters are tried for each ranker: the paper's grid, a quick one, or one from a file.
 
 `paper` searches what the paper searched for the DirectRanker, and the usual ranges of the others' own
-publications and of RankLib. `quick` leaves each ranker at its defaults, where nothing has to be chosen and no
-inner fit is needed, and tries a few values for those that train in a blink. A file names rankers and the values
-of their parameters, in TOML or YAML; rankers that it does not name stay at their defaults:
+publications and of RankLib. `quick` leaves rankers at their defaults, where nothing has to be chosen and no
+inner fit is needed, and tries a few values for those that train in a blink. A file names rankers and the
+values of their parameters, in TOML or YAML; rankers that it does not name stay at their defaults:
 
     [DirectRanker]
     hidden_layers = [[64], [128]]
     dropout = [0.3, 0.5]
 
->>> len(ParameterGrid(named_grid("paper")["DirectRanker-paper"]))
-64
 >>> named_grid("quick")["RankSVM"]
 {'l2': [0.01, 0.03, 0.1]}
 """
@@ -21,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-from sklearn.model_selection import ParameterGrid
 
 from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.grid_files import parse_grid
@@ -89,7 +85,8 @@ def named_grid(name: str) -> Grid:
 
     >>> named_grid("qick")
     Traceback (most recent call last):
-    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', or a .toml or .yaml file
+    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', or a .toml or
+    .yaml file
     """
     if name not in GRIDS:
         raise ValueError(f"{unknown_word('grid', name, GRIDS)}, or a .toml or .yaml file")

@@ -1,4 +1,4 @@
-"""Data sets known by name: from which label on a document is relevant there, and whether the paper has figures.
+"""Data sets known by name: from which label on a document is relevant, and whether the paper has figures.
 
 The paper maps labels of 2 and more to relevant on MSLR-WEB10K, labels of 1 and more on MQ2007 and MQ2008. A
 folder `MQ2007-partial` has MQ2007's labels but is not MQ2007, so the published figures do not apply.
@@ -39,7 +39,7 @@ class KnownSet:
 
 
 def known_set(path: str | Path) -> KnownSet | None:
-    """Recognise a data set by the name of its folder or file, or of the nearest folder above that is known."""
+    """Recognise a data set by the name of its file or folder, or of the nearest known folder above."""
     path = Path(path).absolute()
     for place in (path, *path.parents):
         # A dot may belong to an ending, as in MQ2008.parquet, or to a version, which makes it a variant.

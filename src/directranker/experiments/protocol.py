@@ -1,8 +1,8 @@
-"""The data of a comparison, by the paper's protocol: folds, binary labels, queries that have something to find.
+"""The data of a comparison by the paper's protocol: folds, binary labels, queries with something to find.
 
 A folder with `Fold1`, `Fold2`, … is taken as it is. Of any single data set folds are made as LETOR's are: the
-queries are dealt to as many parts at random, fold k is tested on part k, validated on the next one and trained
-on all others.
+queries are dealt to as many parts at random, fold k is tested on part k, validated on the next one and
+trained on all others.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> folds = rotated_folds(example_dataset(), random_state=0)
@@ -107,7 +107,7 @@ def rotated_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int =
 
 
 def by_protocol(fold: Fold, threshold: float | None) -> Fold:
-    """The fold with binary labels and without queries that have no relevant document; None changes nothing."""
+    """Make labels binary and leave out queries without a relevant document; None changes nothing."""
     parts = {part: getattr(fold, part) for part in PARTS}
     if threshold is not None:
         parts = {name: part.binarise(threshold).only_queries_with_relevant() for name, part in parts.items()}

@@ -1,8 +1,8 @@
 """The figures that the paper published, as data: Table 1 (how well) and Table 2 (how long).
 
-Köppel, Segner, Wagener, Pensel, Karwath, Kramer: Pairwise Learning to Rank by Neural Networks Revisited. Labels
-are binarised, queries without a relevant document left out, and values are means over five folds with their
-standard errors. Some cannot be compared with a run of one's own; their `note` says why.
+Köppel, Segner, Wagener, Pensel, Karwath, Kramer: Pairwise Learning to Rank by Neural Networks Revisited.
+Labels are binarised, queries without a relevant document left out, and values are means over five folds with
+their standard errors. Some cannot be compared with a run of one's own; their `note` says why.
 
 >>> published_value("LambdaMART", "MQ2008", "ndcg@10")
 PublishedValue(mean=0.723, error=0.007, note='')

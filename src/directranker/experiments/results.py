@@ -1,6 +1,6 @@
 """What a comparison found, as plain data that JSON holds: `results.json`, and every query's values beside it.
 
->>> timing = Timing(fit_seconds=1.5, fit_error=0.1, score_seconds=0.01, score_error=0.0, n_train=900, n_test=300)
+>>> timing = Timing(1.5, fit_error=0.1, score_seconds=0.01, score_error=0.0, n_train=900, n_test=300)
 >>> round(timing.fit_milliseconds_per_document, 2)
 1.67
 """

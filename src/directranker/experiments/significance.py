@@ -1,8 +1,8 @@
 """Whether one ranker is better than another, or only was so on these queries.
 
-The randomisation test of paired samples (Fisher 1935; for retrieval Smucker, Allan and Carterette 2007): if two
-rankers were equally good, the sign of each query's difference would be a coin's. The p-value is the share of
-sign patterns whose mean difference is at least as large as the one seen, on either side. Holm's correction
+The randomisation test of paired samples (Fisher 1935; for retrieval Smucker, Allan and Carterette 2007): if
+two rankers were equally good, the sign of each query's difference would be a coin's. The p-value is the share
+of sign patterns whose mean difference is at least as large as the one seen, on either side. Holm's correction
 (1979) keeps the chance of any false alarm among many comparisons below the level. The paper itself gives the
 distance of two means in σ.
 
@@ -95,7 +95,7 @@ def _hits(kept: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def holm_corrected(p_values: ArrayLike) -> FloatArray:
-    """Holm's step-down correction: the smallest value × n, the next × (n − 1), …, never falling, at most 1."""
+    """Holm's correction: the smallest value × n, the next × (n − 1), …, never falling, at most 1."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     stepped = values[order] * np.arange(len(values), 0, -1)
