@@ -113,10 +113,10 @@ def protocol_of(comparison: Comparison) -> str:
     )
 
 
-def legend(comparison: Comparison) -> list[str]:
-    """What the signs of a table mean."""
+def legend(comparison: Comparison, *, best: str = "Bold") -> list[str]:
+    """What the signs of a table mean; `best` is how the best stands out."""
     lines = [
-        f"Bold is the best, {SYMBOL} not significantly worse than it: p ≥ {LEVEL:g} by a randomisation test "
-        "over queries, Holm-corrected for all pairs."
+        f"{best} is the best, {SYMBOL} not significantly worse than it: p ≥ {LEVEL:g} by a randomisation "
+        "test over queries, Holm-corrected for all pairs."
     ]
     return [*lines, *(f"({letter}) {note}." for note, letter in published_notes(comparison).items())]
