@@ -1,8 +1,8 @@
 """What a search consists of: a `Fit` is one training and where it is measured, a `Cell` one finished value.
 
-A cell has a key, a checksum of all that determines its value: the data and which queries of it, the estimator
-with all its parameters, seed, metric, convention, code and versions. What only people need (the names of ranker
-and fold) is not in it.
+A cell has a key, a checksum of all that determines its value: the data and which queries of it, the
+estimator with all its parameters, seed, metric, convention, code and versions. What only people need, the
+names of ranker and fold, is not in it.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.model_selection.fingerprints import data_fingerprint
@@ -121,20 +121,22 @@ class Keys:
 
     def __init__(self, fingerprints: Mapping[str, str]) -> None:
         self._fingerprints = fingerprints
-        self._estimators: dict[tuple[int, str, int], str] = {}
-        self._seen: list[Any] = []  # an id means something only as long as its object lives
+        # An id means something only as long as its object lives, so what it is of is kept beside it.
+        self._estimators: dict[tuple[int, str, int], tuple[Any, str]] = {}
+        self._trainings: dict[int, tuple[Fit, str]] = {}
 
     def of_training(self, fit: Fit) -> str:
         """The same for fits that train the same on the same; what is measured does not matter."""
-        return digest_of(
-            {
+        if id(fit) not in self._trainings:
+            words = {
                 "estimator": self._estimator(fit),
                 "seed": fit.seed,
                 "train": self._part(fit.train),
                 "validation": None if fit.validation is None else self._part(fit.validation),
                 "environment": environment_fingerprint(),
             }
-        )
+            self._trainings[id(fit)] = (fit, digest_of(words))
+        return self._trainings[id(fit)][1]
 
     def of_cells(self, fit: Fit) -> dict[str, str]:
         """The key of the cell of each metric."""
@@ -153,9 +155,8 @@ class Keys:
         shared = (id(fit.ranker), parameters, fit.seed)
         if shared not in self._estimators:
             estimator = configured(fit.ranker, fit.parameters, fit.seed)
-            self._estimators[shared] = digest_of(describe(estimator, fit.name))
-            self._seen.append(fit.ranker)
-        return self._estimators[shared]
+            self._estimators[shared] = (fit.ranker, digest_of(describe(estimator, fit.name)))
+        return self._estimators[shared][1]
 
     def _part(self, part: Part) -> list[str]:
         if part.data not in self._fingerprints:

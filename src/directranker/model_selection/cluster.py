@@ -1,14 +1,14 @@
 """Trainings on a Dask cluster, whose workers may come, go and die meanwhile.
 
-The data goes once to every worker, from there to those that join later. A worker trains one ranker at a time, on
-as many threads as it was started with: dropout draws from torch's one random state, which two trainings in one
-process would share.
+The data goes once to every worker, and from there to those that join later. A worker trains one ranker at a
+time, on as many threads as it was started with: dropout draws from torch's one random state, which two
+trainings in one process would share.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from directranker.data.dataset import RankingDataset
@@ -25,7 +25,7 @@ _one_at_a_time = threading.Lock()
 
 def run_on_cluster(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], address: str
-) -> Iterator[list[Cell]]:
+) -> Generator[list[Cell]]:
     """On the workers of a scheduler; what ran on one that dies is run again on another."""
     with _connected(address) as client:
         from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415 - an extra

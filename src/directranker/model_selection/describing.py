@@ -1,8 +1,8 @@
 """Values in words that are the same in every process: what two trainings have in common is seen from them.
 
-Numbers by their shortest exact text, arrays and nets by a checksum of their content, estimators by their class
-and all parameters, functions and classes by their name. Of functions and classes that do not come from a
-package whose version is known besides, the source counts too.
+Numbers by their shortest exact text, arrays and nets by a checksum of their content, estimators by their
+class and all parameters, functions and classes by their name. Of functions and classes that do not come from
+a package whose version is known besides, the source counts too.
 
 >>> from directranker.rankers import LambdaMART
 >>> words = describe(LambdaMART(learning_rate=0.1))
@@ -59,25 +59,16 @@ def describe(value: Any, place: str = "the value") -> Any:
         return value
     if isinstance(value, float):
         return float(value) if np.isfinite(value) else {"float": repr(float(value))}
-    for kinds, describe_kind in _KINDS:
-        if isinstance(value, kinds):
-            return describe_kind(value, place)
-    if isinstance(value, type) or inspect.isroutine(value):
-        return _describe_name(value, place)
-    if hasattr(value, "get_params"):
-        return _describe_estimator(value, place)
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {"class": _describe_name(type(value), place), "fields": describe(fields, place)}
-    if _is_torch_module(value):
-        return _describe_net(value, place)
+    for is_one, describe_it in _KINDS:
+        if is_one(value):
+            return describe_it(value, place)
     raise TypeError(
         f"{place} is {value!r}, of which cannot be told whether it is the same in another process; give a "
         "number, a text, an estimator, a net, or a function or class of a module"
     )
 
 
-def _describe_scalar(value: Any, place: str) -> Any:
+def _describe_scalar(value: Any, _: str) -> Any:
     if isinstance(value, np.integer | np.bool_):
         return value.item()
     return {value.dtype.name: str(value)}
@@ -112,18 +103,6 @@ def _describe_partial(value: functools.partial[Any], place: str) -> Any:
     return {"partial": {name: describe(part, place) for name, part in parts.items()}}
 
 
-_KINDS: tuple[tuple[Any, Callable[[Any, str], Any]], ...] = (
-    (np.generic, _describe_scalar),
-    (np.ndarray, _describe_array),
-    ((list, tuple), _describe_sequence),
-    ((set, frozenset), _describe_set),
-    (Mapping, _describe_mapping),
-    (range, lambda value, place: {"range": [value.start, value.stop, value.step]}),
-    (PurePath, lambda value, place: {"path": str(value)}),
-    (functools.partial, _describe_partial),
-)
-
-
 def _describe_estimator(estimator: Any, place: str) -> dict[str, Any]:
     left_out = WITHOUT_INFLUENCE if isinstance(estimator, Ranker) else ()
     name = type(estimator).__name__
@@ -133,6 +112,11 @@ def _describe_estimator(estimator: Any, place: str) -> dict[str, Any]:
         if key not in left_out
     }
     return {"class": _describe_name(type(estimator), place), "parameters": parameters}
+
+
+def _describe_dataclass(value: Any, place: str) -> dict[str, Any]:
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {"class": _describe_name(type(value), place), "fields": describe(fields, place)}
 
 
 def _is_torch_module(value: Any) -> bool:
@@ -176,3 +160,24 @@ def _source_digest(value: Any) -> str | None:
         return hashlib.sha256("\n".join(map(inspect.getsource, parts)).encode()).hexdigest()
     except (OSError, TypeError):
         return None  # typed in, or compiled: the name must do
+
+
+def _of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+# What a value is, and how it is described; the first that fits counts.
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], Any]], ...] = (
+    (_of(np.generic), _describe_scalar),
+    (_of(np.ndarray), _describe_array),
+    (_of(list, tuple), _describe_sequence),
+    (_of(set, frozenset), _describe_set),
+    (_of(Mapping), _describe_mapping),
+    (_of(range), lambda value, _: {"range": [value.start, value.stop, value.step]}),
+    (_of(PurePath), lambda value, _: {"path": str(value)}),
+    (_of(functools.partial), _describe_partial),
+    (lambda value: isinstance(value, type) or inspect.isroutine(value), _describe_name),
+    (lambda value: hasattr(value, "get_params"), _describe_estimator),
+    (dataclasses.is_dataclass, _describe_dataclass),
+    (_is_torch_module, _describe_net),
+)

@@ -79,9 +79,7 @@ def run_fit(
     return cells
 
 
-def _cells(
-    fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int
-) -> list[Cell]:
+def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
     estimator = _quiet(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
     train, test = fit.train.of(data), fit.test.of(data)
     validation = None if fit.validation is None else fit.validation.of(data)
@@ -145,9 +143,7 @@ def predict_by_query(estimator: Any, data: RankingDataset) -> NDArray[Any]:
     return np.asarray(_with_queries(estimator.predict, data, data.features))
 
 
-def _with_queries(
-    method: Callable[..., Any], data: RankingDataset, *arguments: Any, **options: Any
-) -> Any:
+def _with_queries(method: Callable[..., Any], data: RankingDataset, *arguments: Any, **options: Any) -> Any:
     """Call it with `qid` where it takes one, by its own name or by scikit-learn's routing."""
     parameters = inspect.signature(method).parameters
     routed = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

@@ -52,10 +52,6 @@ class Tally:
         self._found += n
         self._tell("")
 
-    def drop(self, n: int) -> None:
-        """There will be fewer cells than announced, as some are the same."""
-        self._total -= n
-
     def count(self, cells: Sequence[Cell]) -> None:
         """Count the cells of a training that has just ended."""
         self._computed += len(cells)

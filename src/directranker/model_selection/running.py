@@ -1,4 +1,4 @@
-"""All trainings of a search: those whose cells are stored are left out, the others run and are stored at once.
+"""All trainings of a search: those whose cells are stored are left out, the others run and are stored.
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
@@ -18,7 +18,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -95,9 +95,7 @@ class Runner:
         """The cell of each metric of each fit, where there is one."""
         keys = [self._keys.of_cells(fit) for fit in fits]
         known = self.store.get(key for of_fit in keys for key in of_fit.values())
-        return [
-            {metric: known[key] for metric, key in of_fit.items() if key in known} for of_fit in keys
-        ]
+        return [{metric: known[key] for metric, key in of_fit.items() if key in known} for of_fit in keys]
 
     def run(self, fits: Sequence[Fit], tally: Tally) -> None:
         """Train what is missing; see `run_fits`."""
@@ -122,11 +120,9 @@ class Runner:
                 _, together = missing.setdefault((*alike, str(fit.keep_queries)), (fit, {}))
                 together.update(keys)
         environment = environment_fingerprint()
-        return [
-            Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()
-        ]
+        return [Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()]
 
-    def _results(self, tasks: Sequence[Task]) -> Iterator[list[Cell]]:
+    def _results(self, tasks: Sequence[Task]) -> Generator[list[Cell]]:
         parts = (part for task in tasks for part in (task.fit.train, task.fit.validation, task.fit.test))
         names = {part.data for part in parts if part is not None}
         data = {name: dataset for name, dataset in self._data.items() if name in names}

@@ -1,7 +1,7 @@
 """Finished cells in an SQLite file: each fit's in one transaction, so that a kill at any moment loses none.
 
 >>> import tempfile
->>> cell = Cell("k", "all", "Fold1", "RankSVM", {"l2": 0.1}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+>>> cell = Cell("k", "all", "Fold1", "SVM", {"l2": 0.1}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
 >>> with tempfile.TemporaryDirectory() as folder, CellStore(Path(folder) / "cells.sqlite") as store:
 ...     store.add([cell])
 ...     store.get(["k", "other"])["k"] == cell
@@ -137,13 +137,17 @@ class CellStore:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise StorageError(f"{self.path} cannot be used: {error}; look at its rights and the disk") from None
+            raise StorageError(
+                f"{self.path} cannot be used: {error}; look at its rights and the disk"
+            ) from None
         except sqlite3.DatabaseError as error:
             raise StorageError(
                 f"{self.path} is damaged or no file of finished cells ({error}); move it away to start anew"
             ) from None
         except (ValueError, TypeError) as error:
-            raise StorageError(f"{self.path} has a row that cannot be read ({error}); it is damaged") from None
+            raise StorageError(
+                f"{self.path} has a row that cannot be read ({error}); it is damaged"
+            ) from None
 
 
 def _row(cell: Cell) -> tuple[Any, ...]:

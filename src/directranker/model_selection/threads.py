@@ -75,15 +75,16 @@ def with_threads(estimator: Any, most: int) -> Any:
     >>> with_threads(LambdaMART(n_jobs=-1), 1).n_jobs
     1
     """
-    own = {"": estimator}
     parameters = estimator.get_params()
-    own |= {name: value for name, value in parameters.items() if hasattr(value, "get_params")}
+    parts = {"": estimator, **parameters}
     for name, value in parameters.items():
         owner, _, last = name.rpartition("__")
-        if last != "n_jobs":
-            continue
-        if value is None and isinstance(own.get(owner), LambdaMART):
-            estimator.set_params(**{name: most})
-        elif value is not None and int(joblib.effective_n_jobs(value)) > most:
+        if last == "n_jobs" and _asks_for_more(value, most, parts[owner]):
             estimator.set_params(**{name: most})
     return estimator
+
+
+def _asks_for_more(n_jobs: int | None, most: int, owner: Any) -> bool:
+    if n_jobs is None:
+        return isinstance(owner, LambdaMART)
+    return int(joblib.effective_n_jobs(n_jobs)) > most

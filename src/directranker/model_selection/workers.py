@@ -1,7 +1,7 @@
 """Where trainings run on one machine: in this process or in processes beside it. `cluster` goes further.
 
-Each way yields the cells of a training as soon as it has ended, in any order. Data goes to a worker once, as a
-memory-mapped folder, not with each training.
+Each way yields the cells of a training as soon as it has ended, in any order. Data goes to a worker once, as
+a memory-mapped folder, not with each training.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import socket
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,9 @@ class Task:
         return run_fit(self.fit, self.keys, data, threads=threads)
 
 
-def run_here(tasks: Sequence[Task], data: Mapping[str, RankingDataset], threads: int) -> Iterator[list[Cell]]:
+def run_here(
+    tasks: Sequence[Task], data: Mapping[str, RankingDataset], threads: int
+) -> Generator[list[Cell]]:
     """One after another in this process."""
     with limited_threads(threads):
         for task in tasks:
@@ -57,7 +59,7 @@ def run_here(tasks: Sequence[Task], data: Mapping[str, RankingDataset], threads:
 
 def run_in_processes(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], workers: int, threads: int
-) -> Iterator[list[Cell]]:
+) -> Generator[list[Cell]]:
     """In so many processes, which stay for later calls; they end with this one."""
     with tempfile.TemporaryDirectory(prefix="directranker-") as name, _joblib_quiet():
         folder = Path(name)
