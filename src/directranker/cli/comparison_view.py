@@ -79,7 +79,9 @@ def _score(cell: ScoreCell) -> Any:
 def _published(cell: ScoreCell, letters: Mapping[str, str]) -> Any:
     from rich.text import Text
 
-    return Text(cell.published + (f" ({letters[cell.note]})" if cell.note else ""), style="dim")
+    # Short, so that a terminal of 80 columns holds the table.
+    short = cell.published.replace("0.", ".").replace(" ± ", "±")
+    return Text(short + (f" ({letters[cell.note]})" if cell.note else ""), style="dim")
 
 
 def _time_table(comparison: Comparison) -> Table:
@@ -89,6 +91,7 @@ def _time_table(comparison: Comparison) -> Table:
     from directranker.experiments.table_cells import TIME_COLUMNS, time_cells
 
     table = Table("ranker", *TIME_COLUMNS, box=None, header_style="bold")
+    table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
     for result in comparison.rankers:

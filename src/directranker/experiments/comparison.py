@@ -3,7 +3,8 @@
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.experiments.protocol import by_protocol, rotated_folds
 >>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
->>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], inner_folds="vali", workers=1)
+>>> quick = {"inner_folds": "vali", "seeds": 1, "workers": 1}
+>>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
 >>> [result.ranker for result in found.rankers], found.best("map").ranker
 (['RankSVM', 'AdaRank'], 'RankSVM')
 >>> [(test.first, test.second, test.p_corrected < 0.01) for test in found.tests]
@@ -58,7 +59,7 @@ def compare_rankers(
     grid: str | Path | Mapping[str, Any] = "quick",
     metrics: Sequence[str] = ("ndcg@10", "map"),
     inner_folds: int | Literal["vali"] = 5,
-    seeds: int = 1,
+    seeds: int = 3,
     convention: str = "paper",
     out: str | Path | None = None,
     workers: int | None = None,

@@ -41,7 +41,7 @@ class Request:
     metrics: tuple[str, ...] = ("ndcg@10", "map")
     grid: str = "quick"
     inner_folds: str = "5"
-    seeds: int = 1
+    seeds: int = 3
     threshold: str = "known"
     convention: str = "paper"
     folds: int = 5
