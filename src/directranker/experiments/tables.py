@@ -42,7 +42,7 @@ def as_csv(comparison: Comparison) -> str:
 _CSV_COLUMNS = (
     "ranker", "metric", "mean", "standard_error", "published", "published_error", "published_note",
     "p_against_best", "p_corrected", "sigma_against_best", "candidates",
-    "fit_seconds", "fit_error", "score_seconds", "score_error",
+    "fit_seconds", "fit_seconds_error", "score_seconds", "score_seconds_error",
 )  # fmt: skip
 
 
