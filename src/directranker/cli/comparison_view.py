@@ -102,7 +102,7 @@ def _time_table(comparison: Comparison) -> Table:
 def _machine(comparison: Comparison) -> str:
     place = comparison.environment
     return (
-        "Seconds of one training on a whole training part and of scoring its test part, "
+        "One training on a whole training part and one scoring of its test part, "
         f"{place['workers']} at the same time with {place['threads']} thread"
         f"{'s' if place['threads'] != 1 else ''} each, on {place['machine']} with {place['cores']} cores."
     )

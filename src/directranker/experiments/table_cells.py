@@ -25,7 +25,7 @@ __all__ = [
 
 LEVEL = 0.05
 SYMBOL = "≈"
-TIME_COLUMNS = ("training, s", "scoring, s", "training, ms/document", "scoring, µs/document")
+TIME_COLUMNS = ("training, s", "scoring, ms", "training, ms/document", "scoring, µs/document")
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,18 @@ def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> s
 
 
 def time_cells(result: RankerResult) -> tuple[str, ...]:
-    """Seconds of training and scoring, and both by document: the columns `TIME_COLUMNS`."""
+    """How long training and scoring take, and both by document: the columns `TIME_COLUMNS`."""
     timing = result.timing
     return (
         with_error(timing.fit_seconds, timing.fit_error, digits=2),
-        with_error(timing.score_seconds, timing.score_error, digits=4),
+        with_error(1e3 * timing.score_seconds, _times(1e3, timing.score_error), digits=1),
         f"{timing.fit_milliseconds_per_document:.3f}",
         f"{timing.score_microseconds_per_document:.2f}",
     )
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
 
 
 def published_notes(comparison: Comparison) -> dict[str, str]:

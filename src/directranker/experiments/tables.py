@@ -73,7 +73,7 @@ def as_markdown(comparison: Comparison) -> str:
         protocol_of(comparison),
         _markdown_table(header, rows),
         "\n".join(f"- {line}" for line in legend(comparison)),
-        "Seconds per training on a whole training part and per scoring of its test part:",
+        "How long a training on a whole training part takes, and scoring its test part:",
         _markdown_table(["", *TIME_COLUMNS], times),
     ]
     return "\n\n".join(parts) + "\n"
