@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from directranker import example_dataset, write_letor
+from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
 from directranker.experiments.answering import status_of
 from directranker.experiments.contenders import CONTENDERS
@@ -219,6 +219,29 @@ def test_another_request_shares_the_cells_and_has_its_own_table(
     assert (place / "shared" / "cells.sqlite").read_bytes() == cells
     whole = {(row[0], row[1]): row[2] for row in table(place / "whole")}
     assert {(row["ranker"], row["metric"]): row["mean"] for row in rows}.items() <= whole.items()
+
+
+def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., Ended]) -> None:
+    options = ("--rankers", "RankSVM", "--metric", "ndcg@5", "--threshold", "none", "--convention", "graded")
+    done = run_here("compare", "data", *OPTIONS, *options, "--out", "graded", "--workers", "1", "--json")
+    results = json.loads(done.out)
+    assert results["request"]["threshold"] is None
+    assert results["tests"] == []
+    (measured,) = results["rankers"][0]["measured"]
+    folds = rotated_folds(RankingDataset.load(place / "data"), n_folds=3)
+    chosen = [fold["parameters"] for fold in measured["folds"]]
+    expected = [
+        Metric.parse("ndcg@5")(
+            fold.test.relevance,
+            RankSVM(**parameters, random_state=0)
+            .fit(fold.train, eval_set=fold.vali)
+            .predict(fold.test)[fold.test.original_rows.argsort().argsort()],
+            offsets=fold.test.offsets,
+        )
+        for fold, parameters in zip(folds, chosen, strict=True)
+        if fold.test.original_rows is not None
+    ]
+    assert [fold["score"] for fold in measured["folds"]] == pytest.approx(expected)
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> None:
