@@ -93,6 +93,10 @@ def _time_table(comparison: Comparison) -> Table:
 
 def _machine(comparison: Comparison) -> str:
     place = comparison.environment
+    if place["cluster"]:
+        return (
+            f"One training on a whole training part and one scoring of its test part, on {place['cluster']}."
+        )
     return (
         "One training on a whole training part and one scoring of its test part, "
         f"{place['workers']} at the same time with {place['threads']} thread"

@@ -108,7 +108,8 @@ def compare_rankers(
         "seeds": seeds,
         "grid_name": str(grid) if isinstance(grid, str | Path) else "given",
     }
-    comparison = _assembled(data, searches, protocol, workers)
+    place = {**environment(workers=workers), "cluster": cluster}
+    comparison = _assembled(data, searches, protocol, place)
     if folder is not None:
         write_tables(comparison, folder)
         write_results(comparison, folder)
@@ -125,7 +126,7 @@ def _assembled(
     data: FoldedData,
     searches: Mapping[str, NestedResult],
     protocol: Mapping[str, Any],
-    workers: int | None,
+    place: Mapping[str, Any],
 ) -> Comparison:
     metrics = protocol["metrics"]
     published_as = data.published_as if protocol["convention"] == "paper" else None
@@ -144,7 +145,7 @@ def _assembled(
         rankers=results,
         tests=tuple(test for metric in metrics for test in _tests(results, values[metric])),
         environment={
-            **environment(workers=workers),
+            **place,
             "threads": max(cell.threads for search in searches.values() for cell in _cells(search)),
         },
         per_query=tuple(values.values()),
