@@ -44,7 +44,15 @@ def made_up_comparison() -> Comparison:
             PairedTest("ndcg@10", "A_1", "C", 0.25, 0.001, 0.003, 20.0),
             PairedTest("ndcg@10", "B", "C", 0.24, 0.001, 0.003, 19.0),
         ),
-        environment={"machine": "M", "cores": 2, "workers": 2, "threads": 1, "python": "3", "versions": {}},
+        environment={
+            "machine": "M",
+            "cores": 2,
+            "workers": 2,
+            "cluster": None,
+            "threads": 1,
+            "python": "3",
+            "versions": {},
+        },
         digest="d1",
         per_query=(
             QueryValues("ndcg@10", ("Fold1", "Fold2"), (7, "q"), {"A_1": (0.8, None), "C": (0.5, 0.25)}),

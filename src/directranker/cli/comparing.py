@@ -13,6 +13,7 @@ from directranker.cli.console import AsJson, print_json
 
 if TYPE_CHECKING:
     from directranker.experiments.request import Request
+    from directranker.experiments.results import Comparison
 
 __all__ = ["answer_and_print", "compare"]
 
@@ -110,12 +111,7 @@ def answer_and_print(
     digest = request.digest()
     comparison = finished_comparison(folder, digest)
     if comparison is None:
-        _run(request, digest, folder, workers, cluster)
-        comparison = finished_comparison(folder, digest)
-    if comparison is None:
-        raise RuntimeError(
-            f"{folder} holds another comparison than the one just written; is another running?"
-        )
+        comparison = _run(request, digest, folder, workers, cluster)
     if as_json:
         print_json(_read_json(folder / RESULTS))
     elif output is Format.TABLE:
@@ -130,14 +126,14 @@ def _read_json(path: Path) -> object:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _run(request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None) -> None:
+def _run(request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None) -> Comparison:
     from directranker.cli.comparison_view import search_bar
     from directranker.experiments.answering import answer
 
     command = " ".join(["directranker", *sys.argv[1:]])
     with search_bar() as bar:
         try:
-            answer(
+            return answer(
                 request,
                 folder,
                 digest=digest,
@@ -148,11 +144,10 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
             )
         except KeyboardInterrupt:
             bar.close()
-            typer.echo(
-                f"directranker: interrupted; {bar.done} of {bar.total} cells are kept in {folder}, "
-                "and the same command goes on from there",
-                err=True,
+            kept = (
+                f"{bar.done} of {bar.total} cells are kept in {folder}, and" if bar.total else "all is kept;"
             )
+            typer.echo(f"directranker: interrupted; {kept} the same command goes on from there", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
