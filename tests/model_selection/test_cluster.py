@@ -17,7 +17,8 @@ import dask
 import pytest
 
 from directranker import CellStore, FitError, Fold, nested_grid_search
-from directranker.model_selection import cluster, run_fits
+from directranker.model_selection import run_fits
+from directranker.model_selection.workers import Task
 from directranker.rankers import DirectRanker
 
 from search_processes import N_FITS, await_that, counting_fits, fit_of, lines_of, scores_in
@@ -117,7 +118,7 @@ def test_no_scheduler_and_no_dask_are_told(tmp_path: Path, monkeypatch: pytest.M
             run_fits(fits, data, store, cluster="127.0.0.1:1")
 
 
-def test_workers_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = cluster.Task(fit_of(Fatal()), {"map": "key"}, environment="of the search")
+def test_workers_of_another_version_are_refused() -> None:
+    task = Task(fit_of(Fatal()), {"map": "key"}, environment="of the search")
     with pytest.raises(FitError, match="has another version of directranker or of a package"):
         task.run({"all": made_up()}, 1)

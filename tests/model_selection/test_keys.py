@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import torch
 from sklearn.pipeline import make_pipeline
 
+import directranker
 from directranker import Metric, RankingDataset
 from directranker.data.transforms import PiecewiseLinear, Standard
 from directranker.model_selection import Fit, Part, cells, fingerprints
@@ -106,21 +108,18 @@ def test_a_new_version_of_a_package_is_another_environment(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = fingerprints.environment_fingerprint()
-    monkeypatch.setattr(fingerprints, "version", lambda name: "9" if name == package else real(name))
+    monkeypatch.setattr(fingerprints, "version", lambda name: "9" if name == package else version(name))
     assert fingerprints.environment_fingerprint.__wrapped__() != before
 
 
-real = fingerprints.version
-
-
 def test_changed_sources_are_another_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = Path(fingerprints.directranker.__file__).parent
+    package = Path(directranker.__file__).parent
     for room in fingerprints.ROOMS:
         for file in sorted((package / room).rglob("*.py")) or [package / room]:
             copy = tmp_path / file.relative_to(package)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
-    monkeypatch.setattr(fingerprints.directranker, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(directranker, "__file__", str(tmp_path / "__init__.py"))
     assert code_fingerprint.__wrapped__() == code_fingerprint()
     kernel = tmp_path / "metrics" / "kernels.py"
     kernel.write_text(kernel.read_text() + "\n# changed\n")
@@ -147,10 +146,10 @@ def test_fingerprint_of_data_sees_every_bit() -> None:
     relevance[-1] += 1
     offsets[1] += 1
     for changes in ({"features": features}, {"relevance": relevance}, {"offsets": offsets}):
-        assert data_fingerprint(replace(data, **changes)) != base  # type: ignore[arg-type]
+        assert data_fingerprint(replace(data, **changes)) != base
     assert data_fingerprint(replace(data, query_ids=np.array(["x", "y", "z"], dtype=object))) == base
     wide = RankingDataset(
-        data.features.reshape(-1, 1)[: data.n_documents], relevance, data.offsets, [1, 2, 3]
+        data.features.reshape(-1, 1)[: data.n_documents], relevance, data.offsets, np.arange(3)
     )
     assert data_fingerprint(wide) != base
 

@@ -196,9 +196,9 @@ def with_column(data: RankingDataset, column: Labels) -> RankingDataset:
 def tempting(fold: Fold, seed: int, *, leak: float) -> Fold:
     """With a feature that is noise, but on the test part the label plus a constant of the query."""
     rng = np.random.default_rng(seed)
-    noise = [with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.vali)]
+    train, vali = (with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.vali))
     constants = np.repeat(rng.normal(size=fold.test.n_queries), np.diff(fold.test.offsets))
-    return Fold(fold.name, *noise, with_column(fold.test, constants + leak * fold.test.relevance))
+    return Fold(fold.name, train, vali, with_column(fold.test, constants + leak * fold.test.relevance))
 
 
 def test_a_feature_that_knows_the_test_labels_raises_no_score() -> None:

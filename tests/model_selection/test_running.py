@@ -154,6 +154,10 @@ def test_threads_are_limited_by_what_the_user_set(monkeypatch: pytest.MonkeyPatc
     with limited_threads(2):
         assert torch.get_num_threads() == 1  # the user's own is not raised
     torch.set_num_threads(before)
+    told = threads_here()
+    with limited_threads(1):
+        assert max(threads_here()[name] for name in ("torch", "numba", "pools")) == 1
+    assert threads_here() == told
 
 
 def test_estimators_are_told_their_threads() -> None:

@@ -43,7 +43,7 @@ def test_a_cell_comes_back_bit_for_bit(tmp_path: Path) -> None:
     with CellStore(tmp_path / "cells.sqlite") as store:
         found = store.get(["k", "n", "other"])
     assert sorted(found) == ["k", "n"]
-    np.testing.assert_array_equal(found["k"].per_query, CELL.per_query)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found["k"].per_query, CELL.per_query)
     assert replace(found["k"], per_query=None) == replace(CELL, per_query=None)
     assert np.isnan(found["n"].score)
     assert replace(found["n"], score=0.0) == replace(unscored, score=0.0)
