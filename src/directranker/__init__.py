@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         SignedLog,
         Standard,
     )
-    from directranker.errors import DataError, LetorError, StorageError, TrainingWarning
+    from directranker.errors import DataError, ExportError, LetorError, StorageError, TrainingWarning
+    from directranker.export import export_ranker
     from directranker.metrics import (
         CONVENTIONS,
         Convention,
@@ -82,7 +83,8 @@ _HOMES = {
         "SignedLog",
         "Standard",
     ),
-    "errors": ("DataError", "LetorError", "StorageError", "TrainingWarning"),
+    "errors": ("DataError", "ExportError", "LetorError", "StorageError", "TrainingWarning"),
+    "export": ("export_ranker",),
     "metrics": (
         "CONVENTIONS",
         "Convention",
@@ -125,6 +127,7 @@ __all__ = [
     "DirectRanker",
     "ESRank",
     "Ensemble",
+    "ExportError",
     "Fold",
     "GaussianClasses",
     "IESRRank",
@@ -153,6 +156,7 @@ __all__ = [
     "evaluate",
     "evaluate_per_query",
     "example_dataset",
+    "export_ranker",
     "inspect_dataset",
     "inspect_fold",
     "load_ranker",

@@ -2,9 +2,10 @@
 
 ```
 ValueError
-└── DataError            something is wrong with the data itself
-    ├── LetorError       a line of LETOR / SVMlight text cannot be read
-    └── StorageError     something saved is damaged, cut off or of another format
+├── DataError            something is wrong with the data itself
+│   ├── LetorError       a line of LETOR / SVMlight text cannot be read
+│   └── StorageError     something saved is damaged, cut off or of another format
+└── ExportError          a ranker that another program could not score exactly
 
 UserWarning
 └── TrainingWarning      training ended otherwise than planned, with the best weights so far
@@ -21,7 +22,7 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "LetorError", "StorageError", "TrainingWarning"]
+__all__ = ["DataError", "ExportError", "LetorError", "StorageError", "TrainingWarning"]
 
 
 class DataError(ValueError):
@@ -52,6 +53,10 @@ def _letor_error(problem: str, path: str, line: int | None) -> LetorError:
 
 class StorageError(DataError):
     """Something saved that cannot be trusted: cut off, changed, or of an unknown format."""
+
+
+class ExportError(ValueError):
+    """A ranker that the other side cannot hold, or does not score as we do; nothing is written."""
 
 
 class TrainingWarning(UserWarning):
