@@ -33,7 +33,18 @@ if TYPE_CHECKING:
         SignedLog,
         Standard,
     )
-    from directranker.errors import DataError, ExportError, LetorError, StorageError, TrainingWarning
+    from directranker.errors import (
+        DataError,
+        ExportError,
+        FitError,
+        LetorError,
+        StorageError,
+        TrainingWarning,
+    )
+    from directranker.experiments.comparison import compare_rankers
+    from directranker.experiments.protocol import open_folds
+    from directranker.experiments.results import Comparison, read_results
+    from directranker.experiments.significance import randomisation_test
     from directranker.export import export_ranker
     from directranker.metrics import (
         CONVENTIONS,
@@ -48,6 +59,15 @@ if TYPE_CHECKING:
         ndcg,
         precision,
         reciprocal_rank,
+    )
+    from directranker.model_selection import (
+        CellStore,
+        Entry,
+        NestedResult,
+        SearchResult,
+        grid_search,
+        nested_grid_search,
+        nested_searches,
     )
     from directranker.persistence import load_ranker, save_ranker
     from directranker.rankers import (
@@ -83,7 +103,11 @@ _HOMES = {
         "SignedLog",
         "Standard",
     ),
-    "errors": ("DataError", "ExportError", "LetorError", "StorageError", "TrainingWarning"),
+    "errors": ("DataError", "ExportError", "FitError", "LetorError", "StorageError", "TrainingWarning"),
+    "experiments.comparison": ("compare_rankers",),
+    "experiments.protocol": ("open_folds",),
+    "experiments.results": ("Comparison", "read_results"),
+    "experiments.significance": ("randomisation_test",),
     "export": ("export_ranker",),
     "metrics": (
         "CONVENTIONS",
@@ -98,6 +122,15 @@ _HOMES = {
         "ndcg",
         "precision",
         "reciprocal_rank",
+    ),
+    "model_selection": (
+        "CellStore",
+        "Entry",
+        "NestedResult",
+        "SearchResult",
+        "grid_search",
+        "nested_grid_search",
+        "nested_searches",
     ),
     "persistence": ("load_ranker", "save_ranker"),
     "rankers": (
@@ -121,13 +154,17 @@ __all__ = [
     "CONVENTIONS",
     "AdaRank",
     "AutoTransform",
+    "CellStore",
+    "Comparison",
     "Convention",
     "CoordinateAscent",
     "DataError",
     "DirectRanker",
     "ESRank",
     "Ensemble",
+    "Entry",
     "ExportError",
+    "FitError",
     "Fold",
     "GaussianClasses",
     "IESRRank",
@@ -137,6 +174,7 @@ __all__ = [
     "LetorError",
     "ListNet",
     "Metric",
+    "NestedResult",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
@@ -144,12 +182,14 @@ __all__ = [
     "RankNet",
     "RankSVM",
     "RankingDataset",
+    "SearchResult",
     "SignedLog",
     "Standard",
     "StorageError",
     "TrainingWarning",
     "__version__",
     "average_precision",
+    "compare_rankers",
     "concatenate",
     "dcg",
     "err",
@@ -157,20 +197,26 @@ __all__ = [
     "evaluate_per_query",
     "example_dataset",
     "export_ranker",
+    "grid_search",
     "inspect_dataset",
     "inspect_fold",
     "load_ranker",
     "make_synthetic",
     "mean_average_precision",
     "ndcg",
+    "nested_grid_search",
+    "nested_searches",
     "noisy_labels",
+    "open_folds",
     "parse_letor",
     "precision",
+    "randomisation_test",
     "read_dataset",
     "read_fold",
     "read_folds",
     "read_letor",
     "read_parquet",
+    "read_results",
     "reciprocal_rank",
     "save_ranker",
     "write_dataset",

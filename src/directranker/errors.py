@@ -5,7 +5,8 @@ ValueError
 ├── DataError            something is wrong with the data itself
 │   ├── LetorError       a line of LETOR / SVMlight text cannot be read
 │   └── StorageError     something saved is damaged, cut off or of another format
-└── ExportError          a ranker that another program could not score exactly
+├── ExportError          a ranker that another program could not score exactly
+└── FitError             a training of a search failed, or its process died; finished ones are kept
 
 UserWarning
 └── TrainingWarning      training ended otherwise than planned, with the best weights so far
@@ -22,7 +23,7 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "ExportError", "LetorError", "StorageError", "TrainingWarning"]
+__all__ = ["DataError", "ExportError", "FitError", "LetorError", "StorageError", "TrainingWarning"]
 
 
 class DataError(ValueError):
@@ -57,6 +58,10 @@ class StorageError(DataError):
 
 class ExportError(ValueError):
     """A ranker that the other side cannot hold, or does not score as we do; nothing is written."""
+
+
+class FitError(ValueError):
+    """A training within a search failed, or the process that ran it died; finished cells are kept."""
 
 
 class TrainingWarning(UserWarning):
