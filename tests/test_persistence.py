@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.data.transforms import TRANSFORMS
@@ -112,6 +114,33 @@ def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -
     with pytest.raises(TypeError, match="Mine is not a class of directranker"):
         Mine(**QUICK).fit(data).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+class OwnNet(torch.nn.Sequential):
+    """A feature net that is not directranker's."""
+
+    def __init__(self, n_features: int, width: int = 4) -> None:
+        super().__init__(torch.nn.Linear(n_features, width), torch.nn.Tanh())
+
+
+@pytest.mark.parametrize("feature_net", [OwnNet, partial(OwnNet, width=7)])
+def test_a_feature_net_of_ones_own_needs_trust(
+    feature_net: Any, data: RankingDataset, tmp_path: Path
+) -> None:
+    ranker = DirectRanker(max_epochs=1, random_state=0, feature_net=feature_net).fit(data)
+    ranker.save(tmp_path / "model")
+    with pytest.raises(StorageError, match=r"if you trust it, pass trust=\[OwnNet\]"):
+        load_ranker(tmp_path / "model")
+    with pytest.raises(StorageError, match="if you trust it"):
+        load_ranker(tmp_path / "model", trust=[torch.nn.Linear])
+    again = load_ranker(tmp_path / "model", trust=[OwnNet])
+    np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
+
+
+def test_a_feature_net_that_is_not_a_class_is_refused(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(max_epochs=1, feature_net=lambda n: OwnNet(n)).fit(data)  # noqa: PLW0108
+    with pytest.raises(TypeError, match="give a class that takes the number of features"):
+        ranker.save(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
