@@ -7,16 +7,20 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from directranker import example_dataset, write_letor
+from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
+from directranker.cli import main
 from directranker.experiments.answering import status_of
 from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.protocol import rotated_folds
@@ -62,6 +66,31 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
+class Ended(NamedTuple):
+    """How a command ended that ran in this process."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run_here(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """The command in this process, which spares the seconds of loading everything."""
+
+    def ended(*arguments: str) -> Ended:
+        monkeypatch.chdir(place)
+        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setattr(sys, "argv", ["directranker", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capsys.readouterr())
+
+    return ended
+
+
 def n_cells(folder: Path) -> int:
     """How many cells are finished; none where the comparison has not begun."""
     return (
@@ -73,9 +102,7 @@ def table(folder: Path) -> list[list[str]]:
     """The table without the seconds, which no two runs share."""
     with (folder / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
-    return [
-        [value for name, value in row.items() if "second" not in name and name != "fit_error"] for row in rows
-    ]
+    return [[value for name, value in row.items() if "second" not in name] for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -170,16 +197,51 @@ def test_json_is_the_results_file(place: Path) -> None:
     assert json.loads(done.stdout) == json.loads((place / "whole" / "results.json").read_text())
 
 
-def test_another_request_shares_the_cells_and_has_its_own_table(place: Path) -> None:
-    begin = n_cells(place / "whole")
-    options = ("--grid", "grid.toml", "--inner-folds", "2", "--folds", "3", "--seeds", "1", "--out", "whole2")
-    assert run("compare", "data", "--rankers", RANKERS, *options, cwd=place).returncode == 0
-    assert n_cells(place / "whole2") == begin
-    some = run("compare", "data", "--rankers", "AdaRank,RankSVM", *options, "--format", "csv", cwd=place)
-    rows = list(csv.DictReader(some.stdout.splitlines()))
+def test_another_request_shares_the_cells_and_has_its_own_table(
+    place: Path, run_here: Callable[..., Ended]
+) -> None:
+    shutil.copytree(place / "whole", place / "shared")
+    cells = (place / "shared" / "cells.sqlite").read_bytes()
+    options = (
+        "compare",
+        "data",
+        *OPTIONS,
+        "--rankers",
+        "AdaRank,RankSVM",
+        "--out",
+        "shared",
+        "--format",
+        "csv",
+    )
+    done = run_here(*options, "--workers", "1")
+    rows = list(csv.DictReader(done.out.splitlines()))
     assert [row["ranker"] for row in rows] == ["AdaRank", "RankSVM"] * 2
+    assert (place / "shared" / "cells.sqlite").read_bytes() == cells
     whole = {(row[0], row[1]): row[2] for row in table(place / "whole")}
     assert {(row["ranker"], row["metric"]): row["mean"] for row in rows}.items() <= whole.items()
+
+
+def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., Ended]) -> None:
+    options = ("--rankers", "RankSVM", "--metric", "ndcg@5", "--threshold", "none", "--convention", "graded")
+    done = run_here("compare", "data", *OPTIONS, *options, "--out", "graded", "--workers", "1", "--json")
+    results = json.loads(done.out)
+    assert results["request"]["threshold"] is None
+    assert results["tests"] == []
+    (measured,) = results["rankers"][0]["measured"]
+    folds = rotated_folds(RankingDataset.load(place / "data"), n_folds=3)
+    chosen = [fold["parameters"] for fold in measured["folds"]]
+    expected = [
+        Metric.parse("ndcg@5")(
+            fold.test.relevance,
+            RankSVM(**parameters, random_state=0)
+            .fit(fold.train, eval_set=fold.vali)
+            .predict(fold.test)[fold.test.original_rows.argsort().argsort()],
+            offsets=fold.test.offsets,
+        )
+        for fold, parameters in zip(folds, chosen, strict=True)
+        if fold.test.original_rows is not None
+    ]
+    assert [fold["score"] for fold in measured["folds"]] == pytest.approx(expected)
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> None:
@@ -188,10 +250,9 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> No
     counts = [0]
     for _ in range(3):
         process = start(*arguments, cwd=place)
-        # Past the imports, so that something is going on.
-        while process.poll() is None and not (place / "killed" / "cells.sqlite").exists():
+        while process.poll() is None and n_cells(place / "killed") <= counts[-1]:
             time.sleep(0.02)
-        time.sleep(generator.uniform(0.1, 1.5))
+        time.sleep(generator.uniform(0, 0.2))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -213,20 +274,22 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(place: Path) -> None:
         pytest.skip("it was quicker than the interrupt")
     assert process.returncode == 130
     told = re.fullmatch(
-        r"directranker: interrupted; (\d+) of 42 cells are kept in stopped, and the same command goes on.*\n",
+        r"directranker: interrupted; (\d+) of 66 cells are kept in stopped, and the same command goes on.*\n",
         errors,
     )
     assert told, errors
     assert int(told[1]) == n_cells(place / "stopped")
 
 
-def test_status_tells_progress_per_ranker(place: Path) -> None:
-    done = run("compare", "data", "--status", "--out", "whole", cwd=place)
-    assert re.search(r"^ RankSVM +18 +18 ", done.stdout, re.MULTILINE)
-    assert "42 of 42 cells in whole: finished" in done.stdout
-    nothing = run("compare", "data", "--status", cwd=place)
-    assert (nothing.returncode, nothing.stdout) == (1, "")
-    assert "results/data/planned.json does not exist; no comparison was started" in nothing.stderr
+def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> None:
+    done = run_here("compare", "data", "--status", "--out", "whole")
+    assert re.search(r"^ RankSVM +30 +30 ", done.out, re.MULTILINE)
+    assert "66 of 66 cells in whole: finished" in done.out
+    counts = json.loads(run_here("compare", "--status", "--out", "whole", "--json").out)
+    assert counts["AdaRank"] == {"done": 6, "total": 6}
+    nothing = run_here("compare", "data", "--status")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "results/data/planned.json does not exist; no comparison was started" in nothing.err
 
 
 def test_a_terminal_sees_a_bar(place: Path) -> None:
@@ -248,7 +311,7 @@ def test_a_terminal_sees_a_bar(place: Path) -> None:
     os.close(parent)
     assert process.returncode == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode())
-    assert re.search(r"comparing .*\d+/42 .*cells/s, 0:00:\d\d left", text)
+    assert re.search(r"comparing .*\d+/66 .*cells/s, 0:00:\d\d left", text)
     assert re.search(r"RankSVM: ndcg@10 0\.\d{3}", text)
 
 
@@ -267,22 +330,25 @@ def test_a_terminal_sees_a_bar(place: Path) -> None:
     ],
 )
 def test_mistakes_are_told_in_one_line_and_leave_nothing(
-    place: Path, arguments: list[str], message: str
+    place: Path, arguments: list[str], message: str, run_here: Callable[..., Ended]
 ) -> None:
-    done = run("compare", *arguments, "--out", "wrong", cwd=place)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"directranker: {message}")
-    assert done.stderr.count("\n") == 1
+    done = run_here("compare", *arguments, "--out", "wrong")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"directranker: {message}")
+    assert done.err.count("\n") == 1
     assert not (place / "wrong").exists()
 
 
-def test_wrong_usage_is_exit_code_2(place: Path) -> None:
-    for arguments in (["compare"], ["compare", "--status"], ["compare", "data", "--seeds", "0"]):
-        assert run(*arguments, cwd=place).returncode == 2
+@pytest.mark.parametrize(
+    "arguments", [[], ["--status"], ["data", "--seeds", "0"], ["data", "--format", "pdf"]]
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], run_here: Callable[..., Ended]) -> None:
+    assert run_here("compare", *arguments).code == 2
 
 
-def test_a_folder_of_folds_with_a_known_name_has_the_published_values(place: Path) -> None:
+def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
+    place: Path, run_here: Callable[..., Ended]
+) -> None:
     for fold in rotated_folds(example_dataset().select(range(60))):
         (place / "MQ2008" / fold.name).mkdir(parents=True)
         for part in ("train", "vali", "test"):
@@ -297,10 +363,9 @@ def test_a_folder_of_folds_with_a_known_name_has_the_published_values(place: Pat
         "--workers",
         "1",
     )
-    done = run("compare", "MQ2008", *options, cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.stdout, re.MULTILINE)
-    assert done.stdout.endswith("results: results/MQ2008/results.json\n")
+    done = run_here("compare", "MQ2008", *options)
+    assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.out, re.MULTILINE)
+    assert done.out.endswith("results: results/MQ2008/results.json\n")
 
 
 def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) -> None:

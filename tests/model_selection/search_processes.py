@@ -23,7 +23,7 @@ from directranker.model_selection import Fit, Part, Progress, run_fits
 from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.rankers import DirectRanker
 
-from counting_ranker import CountingRanker, made_up
+from watched_rankers import CountingRanker, made_up
 
 __all__ = [
     "await_that",

@@ -23,7 +23,7 @@ from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import VERSIONS_OF, code_fingerprint, data_fingerprint
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM
 
-from counting_ranker import CountingRanker, made_up
+from watched_rankers import CountingRanker, made_up
 
 FINGERPRINTS = {"a": "1", "b": "2"}
 BASE = Fit(

@@ -15,7 +15,6 @@ from directranker import CellStore
 from directranker.model_selection import run_fits
 from directranker.model_selection.threads import cores_given
 
-from counting_ranker import made_up
 from search_processes import (
     N_FITS,
     await_that,
@@ -27,6 +26,7 @@ from search_processes import (
     started,
     stored,
 )
+from watched_rankers import made_up
 
 TWO_CORES = pytest.mark.skipif(cores_given() < 2, reason="needs two cores")
 BOTH = [1, pytest.param(2, marks=TWO_CORES)]

@@ -5,32 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import joblib
-import numba
 import numpy as np
 import pytest
 import torch
 from joblib.externals.loky import get_reusable_executor
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_info
 
 from directranker import CellStore, FitError, evaluate
-from directranker.errors import TrainingWarning
 from directranker.model_selection import Part, Progress, fitting, run_fits, trained_for
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import cores_given, limited_threads, threads_each, with_threads
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM
 from directranker.training.interrupts import DeferredInterrupt
 
-from counting_ranker import CountingRanker, made_up
 from search_processes import counting_fits, fit_of, lines_of, scores_in
+from watched_rankers import CountingRanker, Fatal, made_up, threads_here
 
 TWO_CORES = pytest.mark.skipif(cores_given() < 2, reason="needs two cores")
 
@@ -98,41 +91,6 @@ def test_a_training_that_keeps_its_best_after_ctrl_c_is_no_result() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_fit(fit, {"map": "key"}, {"all": made_up()}, threads=1)
     assert DeferredInterrupt.n_requested > before
-
-
-class Fatal(BaseEstimator):  # type: ignore[misc]
-    """Dies, fails or tells of its threads in the middle of a search."""
-
-    def __init__(self, how: str = "", n: int = 0) -> None:
-        self.how = how
-        self.n = n
-
-    def fit(self, X: Any, y: Any, qid: Any) -> Self:
-        """End in the way that was asked for, at the third training."""
-        assert len(X) == len(y) == len(qid)
-        if self.how == "killed" and self.n == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.how == "wrong" and self.n == 3:
-            raise RuntimeError("no such luck")
-        if self.how == "threads":
-            Path(f"threads-{self.n}.json").write_text(json.dumps(threads_here()))
-            time.sleep(0.3)  # so that both workers get one
-        warnings.warn("ended otherwise", TrainingWarning, stacklevel=2)
-        return self
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The first feature."""
-        return np.asarray(X)[:, 0].astype(float)
-
-
-def threads_here() -> dict[str, Any]:
-    return {
-        "pid": os.getpid(),
-        "torch": torch.get_num_threads(),
-        "numba": numba.get_num_threads(),
-        "pools": max(pool["num_threads"] for pool in threadpool_info()),
-        "environment": [os.environ.get(name) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")],
-    }
 
 
 @TWO_CORES

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.folds import Fold
+from directranker.data.folds import PARTS, Fold
 from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
 from directranker.experiments.environment import environment
 from directranker.experiments.grids import as_grid
@@ -41,6 +42,7 @@ from directranker.experiments.results import (
 )
 from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
 from directranker.experiments.tables import write_tables
+from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.fitting import in_json
 from directranker.model_selection.nested import nested_searches
 from directranker.model_selection.nested_result import FoldResult, NestedResult
@@ -135,6 +137,7 @@ def _assembled(
             "n_folds": len(data.folds),
             "origin": data.origin,
             "threshold": data.threshold,
+            "data_fingerprint": _fingerprint(data.folds),
             "rankers": list(searches),
             **protocol,
         },
@@ -146,6 +149,11 @@ def _assembled(
         },
         per_query=tuple(values.values()),
     )
+
+
+def _fingerprint(folds: Iterable[Fold]) -> str:
+    parts = [data_fingerprint(getattr(fold, part)) for fold in folds for part in PARTS]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:

@@ -1,19 +1,25 @@
-"""An estimator that writes a line for each fit that it really makes, so that tests can count them."""
+"""Estimators that tell what is done with them, or die of it; and data for them."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import time
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
+import numba
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_info
 
-from directranker import Fold, RankingDataset
+from directranker import Fold, RankingDataset, TrainingWarning
 
-__all__ = ["CountingRanker", "folds_of", "made_up"]
+__all__ = ["CountingRanker", "Fatal", "folds_of", "made_up", "threads_here"]
 
 
 class CountingRanker(BaseEstimator):  # type: ignore[misc]
@@ -40,6 +46,42 @@ class CountingRanker(BaseEstimator):  # type: ignore[misc]
         noise = np.random.default_rng(self.random_state).normal(scale=0.1, size=len(X))
         scores: NDArray[np.float64] = X @ (np.sign(self.coef_) * np.abs(self.coef_) ** self.power) + noise
         return scores
+
+
+class Fatal(BaseEstimator):  # type: ignore[misc]
+    """Dies, fails or tells of its threads in the middle of a search."""
+
+    def __init__(self, how: str = "", n: int = 0) -> None:
+        self.how = how
+        self.n = n
+
+    def fit(self, X: Any, y: Any, qid: Any) -> Self:
+        """End in the way that was asked for, at the third training."""
+        assert len(X) == len(y) == len(qid)
+        if self.how == "killed" and self.n == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "wrong" and self.n == 3:
+            raise RuntimeError("no such luck")
+        if self.how == "threads":
+            Path(f"threads-{self.n}.json").write_text(json.dumps(threads_here()))
+            time.sleep(0.3)  # so that both workers get one
+        warnings.warn("ended otherwise", TrainingWarning, stacklevel=2)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The first feature."""
+        return np.asarray(X)[:, 0].astype(float)
+
+
+def threads_here() -> dict[str, Any]:
+    """How many threads everybody who starts some would use in this process."""
+    return {
+        "pid": os.getpid(),
+        "torch": torch.get_num_threads(),
+        "numba": numba.get_num_threads(),
+        "pools": max(pool["num_threads"] for pool in threadpool_info()),
+        "environment": [os.environ.get(name) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")],
+    }
 
 
 def made_up(n_queries: int = 30, *, seed: int = 0) -> RankingDataset:
