@@ -188,6 +188,30 @@ def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, t
         load_ranker(tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    ("transform", "name", "change"),
+    [
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets + 10**6),
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets[::-1].copy()),
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets[:-1]),
+        ("piecewise-linear", "edges_", lambda edges: edges[:3]),
+        ("piecewise-linear", "marks_missing_", lambda marks: marks[:1]),
+        ("quantile-normal", "quantiles_", lambda quantiles: quantiles[:, :2].copy()),
+        ("quantile-normal", "references_", lambda references: references[:2]),
+        ("standard", "mean_", lambda mean: mean[:2]),
+        ("auto", "width_", lambda width: width.astype(np.float32)),
+    ],
+)
+def test_arrays_that_kernels_could_not_trust_are_refused(
+    transform: str, name: str, change: Any, data: RankingDataset, tmp_path: Path
+) -> None:
+    ranker = DirectRanker(**QUICK, transform=transform).fit(data)
+    setattr(ranker.transform_, name, change(getattr(ranker.transform_, name)))
+    ranker.save(tmp_path / "model")
+    with pytest.raises(StorageError, match=r"do not fit together \(.*_"):
+        load_ranker(tmp_path / "model")
+
+
 def test_a_metric_that_counted_nothing_is_saved(data: RankingDataset, tmp_path: Path) -> None:
     ranker = LambdaMART(max_trees=2, random_state=0)
     ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label from 1 on

@@ -37,6 +37,7 @@ from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
 from directranker.data.transforms import TRANSFORMS
 from directranker.errors import StorageError
+from directranker.fitted_checks import check_fitted
 from directranker.nn import DirectRankerNet
 from directranker.rankers import (
     AdaRank,
@@ -86,6 +87,10 @@ RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (EpochRecord, R
 LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "transform", "ranker")
 
 
+# What parts raise that do not fit together.
+_MISFITS = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
+
+
 class Parts(NamedTuple):
     """What stands beside the header: arrays by name, texts of trees by their file's name, trusted classes."""
 
@@ -126,11 +131,13 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"))
     trees = _read_trees(folder, header.get("trees_sha256", {}))
     try:
-        ranker = _from_words(header["ranker"], "", Parts(load_tensors(weights), trees, trust))
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        kind = CLASSES[header["ranker"]["class"]]
+        parts = Parts(load_tensors(weights), trees, trust)
+        ranker = _from_words(header["ranker"], "", parts) if issubclass(kind, Ranker) else None
+    except _MISFITS as error:
         raise StorageError(f"{folder}: the parts do not fit together ({error})") from None
     if not isinstance(ranker, Ranker):
-        raise StorageError(f"{folder} holds no ranker but a {type(ranker).__name__}")
+        raise StorageError(f"{folder} holds no ranker but a {kind.__name__}")
     return ranker
 
 
@@ -232,6 +239,7 @@ def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
             raise ValueError(f"{key!r} is no fitted attribute")
         if "net" not in word:
             setattr(estimator, key, _value(word, f"{prefix}{key}", parts))
+    check_fitted(estimator)
     if isinstance(estimator, DirectRanker):
         estimator.net_ = _net(estimator, f"{prefix}net_/", parts)
     if isinstance(estimator, LambdaMART) and estimator.booster_.num_feature() != estimator.n_features_in_:
