@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from directranker.experiments.protocol import open_folds
     from directranker.experiments.results import Comparison, read_results
     from directranker.experiments.significance import randomisation_test
+    from directranker.explanation import explain_difference
     from directranker.export import export_ranker
     from directranker.metrics import (
         CONVENTIONS,
@@ -108,6 +109,7 @@ _HOMES = {
     "experiments.protocol": ("open_folds",),
     "experiments.results": ("Comparison", "read_results"),
     "experiments.significance": ("randomisation_test",),
+    "explanation": ("explain_difference",),
     "export": ("export_ranker",),
     "metrics": (
         "CONVENTIONS",
@@ -196,6 +198,7 @@ __all__ = [
     "evaluate",
     "evaluate_per_query",
     "example_dataset",
+    "explain_difference",
     "export_ranker",
     "grid_search",
     "inspect_dataset",

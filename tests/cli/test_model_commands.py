@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -17,6 +18,11 @@ import pytest
 
 from directranker import DirectRanker, example_dataset, read_letor, write_letor, write_parquet
 from directranker.cli import main
+from directranker.cli.describing import info
+from directranker.cli.explaining import explain
+from directranker.cli.exporting import export
+from directranker.cli.ranking import rank
+from directranker.cli.training import train
 from directranker.persistence import load_ranker
 
 
@@ -155,3 +161,15 @@ def test_a_pipe_between_processes(folder: Path) -> None:
         done = subprocess.run(command, stdin=text, capture_output=True, check=True, cwd=folder)
     expected = load_ranker(folder / "model").predict(read_letor(folder / "test.txt"))
     np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), expected)
+
+
+def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
+    data = example_dataset()
+    write_letor(data.select(range(30)), tmp_path / "train.txt")
+    write_letor(data.select(range(12)), tmp_path / "test.txt")
+    for command in (train, info, rank, explain, export):
+        example = re.search("Example: `directranker (.*)`", command.__doc__ or "")
+        assert example, command.__name__
+        done = run(*example[1].split(), cwd=tmp_path)
+        assert done.returncode == 0, (example[1], done.stderr)
+    assert {"model", "best.run", "served"} <= {path.name for path in tmp_path.iterdir()}
