@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.data.transforms import TRANSFORMS
@@ -114,6 +116,33 @@ def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+class OwnNet(torch.nn.Sequential):
+    """A feature net that is not directranker's."""
+
+    def __init__(self, n_features: int, width: int = 4) -> None:
+        super().__init__(torch.nn.Linear(n_features, width), torch.nn.Tanh())
+
+
+@pytest.mark.parametrize("feature_net", [OwnNet, partial(OwnNet, width=7)])
+def test_a_feature_net_of_ones_own_needs_trust(
+    feature_net: Any, data: RankingDataset, tmp_path: Path
+) -> None:
+    ranker = DirectRanker(max_epochs=1, random_state=0, feature_net=feature_net).fit(data)
+    ranker.save(tmp_path / "model")
+    with pytest.raises(StorageError, match=r"if you trust it, pass trust=\[OwnNet\]"):
+        load_ranker(tmp_path / "model")
+    with pytest.raises(StorageError, match="if you trust it"):
+        load_ranker(tmp_path / "model", trust=[torch.nn.Linear])
+    again = load_ranker(tmp_path / "model", trust=[OwnNet])
+    np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
+
+
+def test_a_feature_net_that_is_not_a_class_is_refused(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(max_epochs=1, feature_net=lambda n: OwnNet(n)).fit(data)  # noqa: PLW0108
+    with pytest.raises(TypeError, match="give a class that takes the number of features"):
+        ranker.save(tmp_path / "model")
+
+
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
 def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None:
     ranker = LambdaMART(max_trees=5, random_state=0) if name == "trees.txt" else DirectRanker(**QUICK)
@@ -156,6 +185,30 @@ def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, t
     header["ranker"]["parameters"]["hidden_layers"] = [10**9, 10**9]
     path.write_text(json.dumps(header))
     with pytest.raises(StorageError, match="do not fit together"):
+        load_ranker(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("transform", "name", "change"),
+    [
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets + 10**6),
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets[::-1].copy()),
+        ("piecewise-linear", "edge_offsets_", lambda offsets: offsets[:-1]),
+        ("piecewise-linear", "edges_", lambda edges: edges[:3]),
+        ("piecewise-linear", "marks_missing_", lambda marks: marks[:1]),
+        ("quantile-normal", "quantiles_", lambda quantiles: quantiles[:, :2].copy()),
+        ("quantile-normal", "references_", lambda references: references[:2]),
+        ("standard", "mean_", lambda mean: mean[:2]),
+        ("auto", "width_", lambda width: width.astype(np.float32)),
+    ],
+)
+def test_arrays_that_kernels_could_not_trust_are_refused(
+    transform: str, name: str, change: Any, data: RankingDataset, tmp_path: Path
+) -> None:
+    ranker = DirectRanker(**QUICK, transform=transform).fit(data)
+    setattr(ranker.transform_, name, change(getattr(ranker.transform_, name)))
+    ranker.save(tmp_path / "model")
+    with pytest.raises(StorageError, match=r"do not fit together \(.*_"):
         load_ranker(tmp_path / "model")
 
 

@@ -33,11 +33,20 @@ if TYPE_CHECKING:
         SignedLog,
         Standard,
     )
-    from directranker.errors import DataError, FitError, LetorError, StorageError, TrainingWarning
+    from directranker.errors import (
+        DataError,
+        ExportError,
+        FitError,
+        LetorError,
+        StorageError,
+        TrainingWarning,
+    )
     from directranker.experiments.comparison import compare_rankers
     from directranker.experiments.protocol import open_folds
     from directranker.experiments.results import Comparison, read_results
     from directranker.experiments.significance import randomisation_test
+    from directranker.explanation import explain_difference
+    from directranker.export import export_ranker
     from directranker.metrics import (
         CONVENTIONS,
         Convention,
@@ -95,11 +104,13 @@ _HOMES = {
         "SignedLog",
         "Standard",
     ),
-    "errors": ("DataError", "FitError", "LetorError", "StorageError", "TrainingWarning"),
+    "errors": ("DataError", "ExportError", "FitError", "LetorError", "StorageError", "TrainingWarning"),
     "experiments.comparison": ("compare_rankers",),
     "experiments.protocol": ("open_folds",),
     "experiments.results": ("Comparison", "read_results"),
     "experiments.significance": ("randomisation_test",),
+    "explanation": ("explain_difference",),
+    "export": ("export_ranker",),
     "metrics": (
         "CONVENTIONS",
         "Convention",
@@ -154,6 +165,7 @@ __all__ = [
     "ESRank",
     "Ensemble",
     "Entry",
+    "ExportError",
     "FitError",
     "Fold",
     "GaussianClasses",
@@ -186,6 +198,8 @@ __all__ = [
     "evaluate",
     "evaluate_per_query",
     "example_dataset",
+    "explain_difference",
+    "export_ranker",
     "grid_search",
     "inspect_dataset",
     "inspect_fold",

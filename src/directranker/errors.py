@@ -5,6 +5,7 @@ ValueError
 ├── DataError            something is wrong with the data itself
 │   ├── LetorError       a line of LETOR / SVMlight text cannot be read
 │   └── StorageError     something saved is damaged, cut off or of another format
+├── ExportError          a ranker that another program could not score exactly
 └── FitError             a training of a search failed, or its process died; finished ones are kept
 
 UserWarning
@@ -22,7 +23,7 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "FitError", "LetorError", "StorageError", "TrainingWarning"]
+__all__ = ["DataError", "ExportError", "FitError", "LetorError", "StorageError", "TrainingWarning"]
 
 
 class DataError(ValueError):
@@ -53,6 +54,10 @@ def _letor_error(problem: str, path: str, line: int | None) -> LetorError:
 
 class StorageError(DataError):
     """Something saved that cannot be trusted: cut off, changed, or of an unknown format."""
+
+
+class ExportError(ValueError):
+    """A ranker that the other side cannot hold, or does not score as we do; nothing is written."""
 
 
 class FitError(ValueError):

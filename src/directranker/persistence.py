@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +37,7 @@ from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
 from directranker.data.transforms import TRANSFORMS
 from directranker.errors import StorageError
+from directranker.fitted_checks import check_fitted
 from directranker.nn import DirectRankerNet
 from directranker.rankers import (
     AdaRank,
@@ -55,8 +57,9 @@ from directranker.rankers import (
 from directranker.rankers.rounds import RoundRecord
 from directranker.rankers.tree_text import trees_from_text
 from directranker.training import EpochRecord
+from directranker.trusted_nets import net_from_words, words_of_net
 
-__all__ = ["load_ranker", "save_ranker"]
+__all__ = ["load_ranker", "read_versions", "save_ranker"]
 
 FORMAT = "directranker model"
 VERSION = 1
@@ -84,11 +87,16 @@ RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (EpochRecord, R
 LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "transform", "ranker")
 
 
+# What parts raise that do not fit together.
+_MISFITS = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
+
+
 class Parts(NamedTuple):
-    """What stands beside the header: arrays by name, and texts of trees by their file's name."""
+    """What stands beside the header: arrays by name, texts of trees by their file's name, trusted classes."""
 
     arrays: dict[str, NDArray[Any]]
     trees: dict[str, str]
+    trust: Sequence[type] = ()
 
 
 def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -113,19 +121,30 @@ def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) 
         (temporary / HEADER).write_text(text, encoding="utf-8")
 
 
-def load_ranker(folder: str | Path) -> Ranker:
-    """Read a ranker that `save_ranker` wrote; its scores are bit-identical."""
+def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
+    """Read a ranker that `save_ranker` wrote; its scores are bit-identical.
+
+    A feature net of the user's own is made only if its class is among those to `trust`.
+    """
     folder = Path(folder)
     header = _read_header(folder)
     weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"))
     trees = _read_trees(folder, header.get("trees_sha256", {}))
     try:
-        ranker = _from_words(header["ranker"], "", Parts(load_tensors(weights), trees))
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        kind = CLASSES[header["ranker"]["class"]]
+        parts = Parts(load_tensors(weights), trees, trust)
+        ranker = _from_words(header["ranker"], "", parts) if issubclass(kind, Ranker) else None
+    except _MISFITS as error:
         raise StorageError(f"{folder}: the parts do not fit together ({error})") from None
     if not isinstance(ranker, Ranker):
-        raise StorageError(f"{folder} holds no ranker but a {type(ranker).__name__}")
+        raise StorageError(f"{folder} holds no ranker but a {kind.__name__}")
     return ranker
+
+
+def read_versions(folder: str | Path) -> dict[str, str]:
+    """The versions of the packages that a saved ranker was made by."""
+    versions = _read_header(Path(folder)).get("versions")
+    return {str(name): str(one) for name, one in versions.items()} if isinstance(versions, dict) else {}
 
 
 def _read_part(folder: Path, name: str, checksum: object) -> bytes:
@@ -193,12 +212,15 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     for name, value in estimator.get_params(deep=False).items():
         if name in LEFT_OUT or value is defaults[name] or value == defaults[name]:
             continue
+        if name == "feature_net":
+            kept[name] = words_of_net(value)
+            continue
         try:
             kept[name] = json.loads(json.dumps(value))
         except TypeError:
             raise TypeError(
-                f"{name} is {value!r}, which cannot be saved as text; models with functions or nets of your "
-                "own can be pickled"
+                f"{name} is {value!r}, which cannot be saved as text; models with functions of your own can "
+                "be pickled"
             ) from None
     return kept
 
@@ -209,12 +231,15 @@ def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in words["parameters"].items()
     }
+    if parameters.get("feature_net") is not None:
+        parameters["feature_net"] = net_from_words(parameters["feature_net"], parts.trust)
     estimator = kind(**parameters)
     for key, word in words["fitted"].items():
         if not key.endswith("_") or key.startswith("_"):
             raise ValueError(f"{key!r} is no fitted attribute")
         if "net" not in word:
             setattr(estimator, key, _value(word, f"{prefix}{key}", parts))
+    check_fitted(estimator)
     if isinstance(estimator, DirectRanker):
         estimator.net_ = _net(estimator, f"{prefix}net_/", parts)
     if isinstance(estimator, LambdaMART) and estimator.booster_.num_feature() != estimator.n_features_in_:

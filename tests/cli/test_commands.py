@@ -54,7 +54,10 @@ assert not heavy, heavy
     assert min(seconds) < 0.5
 
 
-@pytest.mark.parametrize("command", ["demo", "inspect", "convert", "evaluate", "compare"])
+@pytest.mark.parametrize(
+    "command",
+    ["demo", "inspect", "convert", "train", "rank", "evaluate", "compare", "info", "explain", "export"],
+)
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0

@@ -12,8 +12,13 @@ from directranker._version import __version__
 from directranker.cli.comparing import compare
 from directranker.cli.converting import convert
 from directranker.cli.demonstrating import demo
+from directranker.cli.describing import info
 from directranker.cli.evaluating import evaluate
+from directranker.cli.explaining import explain
+from directranker.cli.exporting import export
 from directranker.cli.inspecting import inspect
+from directranker.cli.ranking import rank
+from directranker.cli.training import train
 
 __all__ = ["app", "main"]
 
@@ -27,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, evaluate, compare):
+for command in (demo, inspect, convert, train, rank, evaluate, compare, info, explain, export):
     app.command()(command)
 
 

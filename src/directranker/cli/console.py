@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from directranker.data.files import Progress
 
-__all__ = ["AsJson", "DataPath", "Threshold", "console", "print_json", "progress_bar"]
+__all__ = ["AsJson", "DataPath", "ModelPath", "Threshold", "console", "print_json", "progress_bar"]
 
 DataPath = Annotated[Path, typer.Argument(help="LETOR text, Parquet or a saved folder.", show_default=False)]
+ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Threshold = Annotated[float, typer.Option(help="The lowest label that counts as relevant.")]
 

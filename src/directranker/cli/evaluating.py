@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, console, print_json, progress_bar
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from directranker.data.dataset import RankingDataset
+from directranker.cli.console import AsJson, console, print_json, progress_bar
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
-    scores: Annotated[Path, typer.Argument(help="A text with one score per document, in the data's order.")],
-    data: DataPath,
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            help="One score per line in the data's order, RankLib's scores, or a TREC run.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(help="LETOR text, Parquet, a saved folder, or TREC qrels.", show_default=False),
+    ],
     metric: Annotated[
         list[str], typer.Option(help="Such as ndcg@10, map, p@5, mrr, err; may be repeated.")
     ] = [  # noqa: B006 - typer copies it
@@ -43,13 +46,10 @@ def evaluate(
 
     Example: `directranker evaluate scores.txt test.txt --convention all`
     """
-    from directranker.data.formats import ReadOptions, read_dataset
     from directranker.metrics import CONVENTIONS
     from directranker.metrics import evaluate as measure
 
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, options=ReadOptions(allow_non_finite=True), progress=progress)
-    in_order = _read_scores(scores, dataset)
+    relevance, in_order, queries = _labels_and_scores(scores, data)
     names = list(CONVENTIONS) if convention == "all" else [convention]
     changes = {} if threshold is None else {"threshold": threshold}
     figures: dict[str, dict[str, float]] = {}
@@ -57,9 +57,9 @@ def evaluate(
     for name in names:
         try:
             figures[name] = measure(
-                dataset.relevance,
+                relevance,
                 in_order,
-                offsets=dataset.offsets,
+                **queries,
                 metrics=metric,
                 convention=name,
                 **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
@@ -81,23 +81,18 @@ def _plain(value: float) -> float | None:
     return None if math.isnan(value) else value  # JSON has no nan; no query counted
 
 
-def _read_scores(path: Path, data: RankingDataset) -> NDArray[np.float64]:
-    """Scores in the data set's own order, which may not be the file's."""
-    import numpy as np
+def _labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
+    """Labels, scores in their order, and what tells the queries apart."""
+    from directranker.data.formats import ReadOptions, read_dataset
+    from directranker.data.score_files import read_scores
+    from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
 
-    lines = path.read_bytes().splitlines()
-    values = np.empty(len(lines))
-    for number, line in enumerate(lines, start=1):
-        try:
-            values[number - 1] = float(line)
-        except ValueError:
-            shown = line[:40].decode(errors="replace")
-            raise ValueError(f"{path}:{number}: {shown!r} is not a score; give one number per line") from None
-    if len(values) != data.n_documents:
-        raise ValueError(
-            f"{path} has {len(values)} scores for {data.n_documents} documents; give one per document"
-        )
-    return values if data.original_rows is None else values[data.original_rows]
+    if looks_like_qrels(data):
+        judged = judged_run(read_run(scores), read_qrels(data))
+        return judged.relevance, judged.scores, {"qid": judged.qid}
+    with progress_bar(f"reading {data.name}") as progress:
+        dataset = read_dataset(data, options=ReadOptions(allow_non_finite=True), progress=progress)
+    return dataset.relevance, read_scores(scores, dataset), {"offsets": dataset.offsets}
 
 
 def _print_table(figures: dict[str, dict[str, float]], refused: dict[str, str], metrics: list[str]) -> None:

@@ -31,7 +31,7 @@ from directranker.data.files import Progress, no_progress
 from directranker.data.letor_builder import LetorBuilder, LetorOptions
 from directranker.errors import LetorError
 
-__all__ = ["parse_letor", "read_letor"]
+__all__ = ["opened_letor", "parse_letor", "read_letor"]
 
 PathLike = str | Path
 Missing = Literal["zero", "nan"]
@@ -78,7 +78,7 @@ def read_letor(
     sizes = [_size(path) for path in many]
     done = 0
     for path, size in zip(many, sizes, strict=True):
-        with _opened(Path(path)) as (text, raw):
+        with opened_letor(Path(path)) as (text, raw):
             position = _Position(raw, done, sum(sizes), progress)
             builder.read(text, name=str(path), fraction=position.fraction, report=position.report)
         done += size
@@ -149,7 +149,7 @@ def _size(path: PathLike) -> int:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def opened_letor(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open for reading → (the text, the file itself, whose position tells how far reading has come)."""
     with path.open("rb", buffering=0) as raw:
         is_compressed = raw.read(2) == b"\x1f\x8b"

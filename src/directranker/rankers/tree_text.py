@@ -23,7 +23,7 @@ import numpy as np
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["TreeText", "checked_trees", "trees_from_text"]
+__all__ = ["TreeText", "checked_trees", "parsed_trees", "trees_from_text"]
 
 MOST_LEAVES = 131_072  # LightGBM's own bound
 DECISIONS = (0, 2, 4, 6, 8, 10)  # by number, missing values to the right or left; none by category
@@ -69,13 +69,18 @@ class TreeText:
 
 def checked_trees(text: str) -> str:
     """The same trees in a text of our own; a ValueError where they are none."""
+    return parsed_trees(text).written()
+
+
+def parsed_trees(text: str) -> TreeText:
+    """The numbers of the trees, checked; a ValueError where they are none."""
     head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
     n_features = _whole(_fields(head), "max_feature_idx") + 1
     if not 1 <= n_features <= len(head):  # the names alone take more
         raise ValueError(f"the trees are for {n_features} features")
     if not parts:
         raise ValueError("there are no trees")
-    return TreeText(n_features, [_tree(part, at, n_features) for at, part in enumerate(parts)]).written()
+    return TreeText(n_features, [_tree(part, at, n_features) for at, part in enumerate(parts)])
 
 
 def trees_from_text(text: str) -> lightgbm.Booster:

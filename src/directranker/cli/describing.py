@@ -1,0 +1,72 @@
+"""`directranker info`: what a saved ranker is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from directranker.cli.console import AsJson, ModelPath, console, print_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["info"]
+
+
+def info(model: ModelPath, as_json: AsJson = False) -> None:
+    """Say what a saved ranker is, how it was trained and by which versions.
+
+    Example: `directranker info model`
+    """
+    facts = _facts(model)
+    if as_json:
+        print_json(facts)
+        return
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), _words(value))
+    console().print(table, markup=False)
+
+
+def _facts(model: Path) -> dict[str, Any]:
+    from directranker.export.description import feature_names
+    from directranker.persistence import load_ranker, read_versions
+
+    ranker = load_ranker(model)
+    transform = getattr(ranker, "transform_", None)
+    facts: dict[str, Any] = {
+        "ranker": type(ranker).__name__,
+        "features": ranker.n_features_in_,
+        "feature_names": list(feature_names(ranker)),
+        "transform": None if transform is None else type(transform).__name__,
+        "parameters": _changed_parameters(ranker),
+    }
+    for name in ("n_epochs_", "best_epoch_", "n_rounds_", "best_round_", "stopped_"):
+        if hasattr(ranker, name):
+            facts[name.strip("_")] = getattr(ranker, name)
+    metrics = [record.metric for record in getattr(ranker, "history_", []) if record.metric is not None]
+    if metrics:
+        facts["best_validation_metric"] = max(metrics)
+    facts["bytes"] = sum(path.stat().st_size for path in model.iterdir())
+    facts["versions"] = read_versions(model)
+    return facts
+
+
+def _changed_parameters(ranker: Any) -> dict[str, Any]:
+    defaults = type(ranker)().get_params(deep=False)
+    parameters = ranker.get_params(deep=False)
+    return {
+        name: value
+        for name, value in parameters.items()
+        if value != defaults[name] and isinstance(value, str | int | float | tuple | None)
+    }
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one}" for name, one in value.items()) or "as by default"
+    if isinstance(value, list):
+        shown = ", ".join(map(str, value[:8]))
+        return shown if len(value) <= 8 else f"{shown}, … ({len(value)})"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,46 @@
+"""`directranker export`: a saved ranker for another program, with proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directranker.cli.console import ModelPath, progress_bar
+
+__all__ = ["export"]
+
+
+def export(
+    model: ModelPath,
+    to: Annotated[
+        str,
+        typer.Option(help="onnx, c, solr, elasticsearch or elasticsearch-ranklib.", show_default=False),
+    ],
+    rows: Annotated[Path, typer.Option(help="Real data to compare scores on.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    name: Annotated[str, typer.Option(help="What the model is called; else the folder's name.")] = "",
+    overwrite: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+) -> None:
+    """Write a saved ranker for another program, if that scores real rows as the ranker does.
+
+    Example: `directranker export model --to onnx --rows test.txt --out served`
+    """
+    from directranker.data.formats import read_dataset
+    from directranker.export import export_ranker
+    from directranker.persistence import load_ranker
+
+    ranker = load_ranker(model)
+    with progress_bar(f"reading {rows.name}") as progress:
+        data = read_dataset(rows, progress=progress)
+    parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
+    files = ", ".join(sorted(path.name for path in out.iterdir()))
+    typer.echo(f"{out}: {files}")
+    if parity.n_documents:
+        typer.echo(
+            f"compared by {parity.checked_by} on {parity.n_documents} documents, {parity.n_queries} queries:"
+        )
+        typer.echo(f"largest difference {parity.largest_difference:.1e} of the largest score, same order")
+    else:
+        typer.echo(f"compared by {parity.checked_by}; the scores are not proved")

@@ -1,0 +1,92 @@
+"""`directranker rank`: data of any size through a saved ranker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from directranker.cli.console import ModelPath, progress_bar
+
+if TYPE_CHECKING:
+    from directranker.data.dataset import RankingDataset
+
+__all__ = ["rank"]
+
+STANDARD = Path("-")
+
+
+class Format(StrEnum):
+    """How the ranking is written."""
+
+    TREC = "trec"
+    SCORES = "scores"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+def rank(
+    model: ModelPath,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="LETOR text, Parquet or a saved folder; - for text from standard input.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="A file whose ending tells the format; - for standard output.")
+    ] = STANDARD,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="By the ending of --out, else trec.")
+    ] = None,
+    top: Annotated[int | None, typer.Option(help="Only the best so many of each query.", min=1)] = None,
+    tag: Annotated[str, typer.Option(help="The name of the run in a TREC run.")] = "directranker",
+) -> None:
+    """Rank documents by a saved ranker, a piece at a time, in memory that does not grow with the data.
+
+    Scores alone come in the order of the data; all else query by query, best first.
+
+    Example: `directranker rank model test.txt --top 10 --out best.run`
+    """
+    from directranker.data.ranking_files import ranking_format_of, ranking_writer
+    from directranker.persistence import load_ranker
+    from directranker.ranking import ranked_tables, scored_tables
+
+    kind = form.value if form else "trec" if out == STANDARD else ranking_format_of(out)
+    if kind == "scores" and top is not None:
+        raise ValueError("scores stand for all documents in the order of the data; leave out --top")
+    if kind == "parquet" and out == STANDARD:
+        raise ValueError("Parquet cannot be written to standard output; give --out a name")
+    ranker = load_ranker(model)
+    with _sink(out) as sink, ranking_writer(sink, kind, tag=tag) as write:
+        pieces = _pieces(data, ranker.n_features_in_)
+        tables = scored_tables(ranker, pieces) if kind == "scores" else ranked_tables(ranker, pieces, top=top)
+        for table in tables:
+            write(table)
+
+
+def _pieces(data: Path, n_features: int) -> Iterator[RankingDataset]:
+    from directranker.data.streaming import stream_dataset, stream_letor
+
+    if data == STANDARD:
+        yield from stream_letor(sys.stdin.buffer, name="standard input", n_features=n_features)
+        return
+    with progress_bar(f"ranking {data.name}") as progress:
+        yield from stream_dataset(data, n_features=n_features, progress=progress)
+
+
+@contextmanager
+def _sink(out: Path) -> Iterator[BinaryIO | Path]:
+    from directranker.data.files import write_atomically
+
+    if out == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with write_atomically(out) as temporary:
+        yield temporary

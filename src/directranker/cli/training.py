@@ -1,0 +1,50 @@
+"""`directranker train`: from data to a saved ranker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from directranker.cli.console import DataPath, progress_bar
+from directranker.cli.settings import parsed_settings
+
+__all__ = ["train"]
+
+
+def train(
+    data: DataPath,
+    out: Annotated[Path, typer.Option(help="The folder of the trained ranker.", show_default=False)],
+    ranker: Annotated[
+        str, typer.Option(help="Such as DirectRanker, LambdaMART, RankNet, RankSVM.")
+    ] = "DirectRanker",
+    settings: Annotated[
+        list[str], typer.Option("--set", help="A parameter, such as hidden_layers=64,32; may be repeated.")
+    ] = [],  # noqa: B006 - typer copies it
+    valid: Annotated[
+        Path | None, typer.Option(help="Data for early stopping; else a part of the queries is held out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)] = 0,
+    overwrite: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+) -> None:
+    """Train a ranker and save it to a folder, its transform included.
+
+    Example: `directranker train train.txt --ranker DirectRanker --set hidden_layers=64,32 --out model`
+    """
+    from directranker.data.formats import read_dataset
+    from directranker.experiments.contenders import CONTENDERS
+    from directranker.metrics.rules import unknown_word
+
+    if ranker not in CONTENDERS:
+        raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
+    if out.exists() and not overwrite:
+        raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
+    estimator = CONTENDERS[ranker].ranker()
+    seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
+    estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})
+    with progress_bar(f"reading {data.name}") as progress:
+        dataset = read_dataset(data, progress=progress)
+    estimator.fit(dataset, eval_set=None if valid is None else read_dataset(valid))
+    estimator.save(out, overwrite=overwrite)
+    typer.echo(f"{out}: {ranker}, learnt from {dataset.n_documents} documents of {dataset.n_queries} queries")

@@ -1,0 +1,159 @@
+r"""TREC's files: runs (what a ranker found) and qrels (what is relevant), in and out.
+
+A line of a run is `query Q0 document place score tag`, one of qrels `query 0 document label`. As in
+trec_eval, the score counts and the place does not, and a document without a judgement has label 0.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     run, qrels = Path(folder, "a.run"), Path(folder, "a.qrels")
+...     _ = run.write_text("7 Q0 b 1 0.9 me\n7 Q0 a 2 0.4 me\n")
+...     _ = qrels.write_text("7 0 a 2\n")
+...     judged = judged_run(read_run(run), read_qrels(qrels))
+>>> judged.qid.tolist(), judged.relevance.tolist(), judged.scores.tolist()
+(['7', '7'], [0.0, 2.0], [0.9, 0.4])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.data.dataset import RankingDataset
+from directranker.data.files import write_atomically
+from directranker.errors import DataError
+
+__all__ = [
+    "JudgedRun",
+    "document_names",
+    "judged_run",
+    "looks_like_qrels",
+    "read_qrels",
+    "read_run",
+    "write_qrels",
+    "write_run",
+]
+
+Pair = tuple[str, str]
+"""A query's and a document's id."""
+
+
+class JudgedRun(NamedTuple):
+    """What a run found, with the labels of qrels: ready to be evaluated."""
+
+    qid: NDArray[Any]
+    relevance: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def read_run(path: str | Path) -> dict[Pair, float]:
+    """The score of each document that a run found."""
+    return _read(path, n_columns=6, column=4, kind="run", wanted="query Q0 document place score tag")
+
+
+def read_qrels(path: str | Path) -> dict[Pair, float]:
+    """The label of each document that was judged."""
+    return _read(path, n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
+
+
+def looks_like_qrels(path: str | Path) -> bool:
+    """Whether the first line has the four columns of qrels."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        words = file.readline(10_000).split()
+    return len(words) == 4 and not any(b":" in word for word in (words[1], words[3]))
+
+
+def judged_run(run: dict[Pair, float], qrels: dict[Pair, float]) -> JudgedRun:
+    """Each document of the run with its label; queries that were not judged are left out.
+
+    A relevant document that the run does not have has no place, so its query cannot be measured.
+    """
+    queries = {query for query, _ in qrels}
+    absent = [pair for pair, label in qrels.items() if label > 0 and pair not in run]
+    if absent:
+        raise DataError(
+            f"the run lacks {len(absent)} relevant documents, such as {absent[0][1]!r} of query "
+            f"{absent[0][0]!r}; make it rank all judged documents"
+        )
+    found = {pair: score for pair, score in run.items() if pair[0] in queries}
+    if not found:
+        raise DataError("the run and the qrels have no query in common; compare how they write the ids")
+    return JudgedRun(
+        np.array([query for query, _ in found], dtype=object),
+        np.array([qrels.get(pair, 0.0) for pair in found]),
+        np.array(list(found.values())),
+    )
+
+
+def write_run(data: RankingDataset, scores: Any, path: str | Path, *, tag: str = "directranker") -> None:
+    """Write scores, one per document in the order of the input, as a run, best first in each query."""
+    values = np.asarray(scores)
+    if values.shape != (data.n_documents,):
+        raise ValueError(f"scores have shape {values.shape} for {data.n_documents} documents; give one each")
+    if data.original_rows is not None:
+        values = values[np.argsort(np.argsort(data.original_rows))]
+    names = document_names(data)
+    lines = []
+    for number, query in enumerate(data.query_ids):
+        start, stop = data.offsets[number], data.offsets[number + 1]
+        best_first = start + np.argsort(-values[start:stop], kind="stable")
+        lines += [
+            f"{query} Q0 {names[row]} {place} {values[row]!s} {tag}\n"
+            for place, row in enumerate(best_first, start=1)
+        ]
+    _write(lines, path)
+
+
+def write_qrels(data: RankingDataset, path: str | Path) -> None:
+    """Write the labels as qrels; trec_eval wants whole numbers, so others are an error."""
+    if (data.relevance != np.rint(data.relevance)).any():
+        raise DataError("qrels hold whole labels only; round them, or binarise the data")
+    pairs = zip(data.qid, document_names(data), data.relevance.astype(np.int64), strict=True)
+    _write([f"{query} 0 {name} {label}\n" for query, name, label in pairs], path)
+
+
+def document_names(data: RankingDataset) -> Sequence[str]:
+    """The id of each document, or its row in the input from 1 on where it has none."""
+    if data.document_texts is not None:
+        names: list[str] = data.document_texts.to_pylist()
+        for name in names:
+            if len(name.split()) != 1:
+                raise DataError(f"the document id {name!r} is empty or has a space; TREC has no such ids")
+        return names
+    rows = np.arange(data.n_documents) if data.original_rows is None else data.original_rows
+    return [str(row + 1) for row in rows.tolist()]
+
+
+def _write(lines: list[str], path: str | Path) -> None:
+    with write_atomically(path) as temporary:
+        temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def _read(path: str | Path, *, n_columns: int, column: int, kind: str, wanted: str) -> dict[Pair, float]:
+    values: dict[Pair, float] = {}
+    for number, words in _lines(Path(path)):
+        try:
+            value = float(words[column]) if len(words) == n_columns else np.nan
+        except ValueError:
+            value = np.nan
+        if not np.isfinite(value):
+            raise DataError(f"{path}:{number}: not a line of {kind}; it must be `{wanted}`")
+        pair = (words[0], words[2])
+        if pair in values:
+            raise DataError(f"{path}:{number}: document {pair[1]!r} of query {pair[0]!r} stands twice")
+        values[pair] = value
+    if not values:
+        raise DataError(f"{path}: holds no lines")
+    return values
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, line.split()

@@ -1,0 +1,146 @@
+"""Why does a document rank before another? What each feature adds to g(better) − g(worse).
+
+For linear rankers a feature adds its weight times the difference, exactly. For nets the gradient is
+integrated on the straight line between the encoded documents (integrated gradients: Sundararajan, Taly and
+Yan, Axiomatic Attribution for Deep Networks, 2017), in float64; what rounding and the finite number of steps
+leave over is spread in proportion, so the parts sum to the difference. For trees it is the difference of the
+documents' Shapley values along the paths, by LightGBM. An ensemble is the mean of its members.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.rankers import RankSVM
+>>> data = example_dataset()
+>>> ranker = RankSVM().fit(data)
+>>> explanation = explain_difference(ranker, data.select([0]), better=0, worse=1)
+>>> bool(np.isclose(explanation.contributions.sum(), explanation.difference))
+True
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.dataset import RankingDataset
+from directranker.errors import ExportError
+from directranker.export.columns import columns_of
+from directranker.export.description import feature_names
+from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
+from directranker.rankers.linear import LinearRanker
+
+__all__ = ["Explanation", "explain_difference"]
+
+Vector = NDArray[np.float64]
+STEPS = 512
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What each feature adds to the difference of two scores."""
+
+    names: tuple[str, ...]
+    contributions: Vector
+    """One per feature; they sum to the difference."""
+    values: NDArray[np.float32]
+    """The features of the better and of the worse document, (2, n_features)."""
+    scores: tuple[float, float]
+    method: str
+    left_over: float
+    """What was spread to make the sum exact, as a share of the difference."""
+
+    @property
+    def difference(self) -> float:
+        """g(better) − g(worse)."""
+        return self.scores[0] - self.scores[1]
+
+
+def explain_difference(ranker: Ranker, query: RankingDataset, *, better: int, worse: int) -> Explanation:
+    """Explain by its features why one row of a query has another score than a second row."""
+    if query.n_queries != 1:
+        raise ValueError(f"the data has {query.n_queries} queries; give the one that both documents are of")
+    for name, row in (("better", better), ("worse", worse)):
+        if not 0 <= row < query.n_documents:
+            raise ValueError(f"{name} is row {row}; the query has rows 0 to {query.n_documents - 1}")
+    rows = np.array([better, worse])
+    table = np.asarray(query.features)
+    # In the order of the rows, whatever the input's was.
+    scores = ranker.predict(table, qid=np.zeros(len(table), dtype=np.int64))[rows].astype(np.float64)
+    parts, method = _contributions(ranker, table, rows)
+    difference = float(scores[0] - scores[1])
+    exact, left_over = _summing_to(parts, difference)
+    return Explanation(
+        feature_names(ranker), exact, table[rows], (float(scores[0]), float(scores[1])), method, left_over
+    )
+
+
+def _summing_to(parts: Vector, difference: float) -> tuple[Vector, float]:
+    missing = difference - float(parts.sum())
+    sizes = np.abs(parts)
+    if not sizes.any():
+        return parts, 0.0
+    return parts + missing * sizes / sizes.sum(), missing / difference if difference else missing
+
+
+def _contributions(ranker: Ranker, table: Any, rows: IntArray) -> tuple[Vector, str]:
+    if isinstance(ranker, LambdaMART):
+        shares = np.asarray(ranker.booster_.predict(table[rows], pred_contrib=True))[:, :-1]
+        return shares[0] - shares[1], "Shapley values along the paths of the trees"
+    if isinstance(ranker, Ensemble):
+        return _of_ensemble(ranker, table, rows)
+    if not isinstance(ranker, DirectRanker | LinearRanker):
+        raise TypeError(
+            f"{type(ranker).__name__} is not a ranker of directranker; its score cannot be explained"
+        )
+    query = np.zeros(len(table), dtype=np.int64)
+    encoded = ranker.transform_.transform(table, qid=query)[rows].astype(np.float64)
+    feature_of_column = _features_of_columns(ranker.transform_, encoded.shape[1])
+    if isinstance(ranker, LinearRanker):
+        of_columns, method = ranker.coef_ * (encoded[0] - encoded[1]), "weights times differences"
+    else:
+        of_columns, method = _integrated_gradients(ranker, encoded), "integrated gradients"
+    of_features: Vector = np.bincount(feature_of_column, of_columns, table.shape[1]).astype(np.float64)
+    return of_features, method
+
+
+def _of_ensemble(ranker: Ensemble, table: Any, rows: IntArray) -> tuple[Vector, str]:
+    total, method = np.zeros(table.shape[1]), ""
+    for member in ranker.rankers_:
+        scores = member._scores(table, np.zeros(len(table), dtype=np.int64)).astype(np.float64)
+        parts, method = _contributions(member, table, rows)
+        if scores.std() > 0:
+            total += parts / scores.std() / len(ranker.rankers_)
+    return total, f"the mean over rankers of {method}"
+
+
+def _features_of_columns(transform: Any, n_columns: int) -> IntArray:
+    if n_columns == transform.n_features_in_:
+        return np.arange(n_columns)
+    try:
+        groups, _ = columns_of(transform)
+    except ExportError:
+        raise TypeError(
+            f"{type(transform).__name__} makes {n_columns} columns of {transform.n_features_in_} features, "
+            "and which of which is not known; train with one of directranker's transforms"
+        ) from None
+    features = np.zeros(n_columns, dtype=np.int64)
+    for group in groups:
+        features[group.places] = group.features
+    return features
+
+
+def _integrated_gradients(ranker: DirectRanker, encoded: Vector) -> Vector:
+    """The mean gradient in the middles of equal steps on the line, times the difference."""
+    net = copy.deepcopy(ranker.net_).double().eval()
+    better, worse = torch.from_numpy(encoded)
+    shares = (torch.arange(STEPS, dtype=torch.float64) + 0.5) / STEPS
+    line = worse + shares[:, None] * (better - worse)
+    line.requires_grad_()
+    shape = getattr(ranker, "input_shape_", (encoded.shape[1],))
+    (gradient,) = torch.autograd.grad(net(line.reshape(-1, *shape)).sum(), line)
+    parts: Vector = (gradient.mean(dim=0) * (better - worse)).detach().numpy()
+    return parts

@@ -1,0 +1,104 @@
+"""The layers of a net in C.
+
+Weights lie in strips of 32 outputs, whose sums stay in the processor's registers while all inputs pass by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.export.c_source import array, number
+from directranker.export.description import Net
+from directranker.export.layers import Layer
+
+__all__ = ["layers_source"]
+
+STRIP = 32
+ACTIVATIONS = {
+    "identity": "x",
+    "relu": "x > 0.0f ? x : 0.0f",
+    "tanh": "tanhf(x)",
+    "gelu": "(float)(0.5 * x * (1.0 + erf(x * 0.70710678118654752)))",
+    "elu": "x > 0.0f ? x : expm1f(x)",
+    "leaky_relu": "x > 0.0f ? x : 0.01f * x",
+    "silu": "x / (1.0f + expf(-x))",
+    "sigmoid": "1.0f / (1.0f + expf(-x))",
+    "softplus": "x > 20.0f ? x : log1pf(expf(x))",
+    "softsign": "x / (1.0f + fabsf(x))",
+}
+
+
+def layers_source(model: Net) -> tuple[str, str]:
+    """Functions of the layers, and the lines that take columns to the score."""
+    functions: list[str] = []
+    lines: list[str] = []
+    held, n_held = "columns", model.n_columns
+    for at, layer in enumerate(model.layers):
+        functions.append(_layer(layer, at))
+        n_padded = -(-len(layer.bias) // STRIP) * STRIP
+        lines += [f"    float hidden_{at}[{n_padded}];", f"    layer_{at}({held}, hidden_{at});"]
+        held, n_held = f"hidden_{at}", len(layer.bias)
+    kind = "float" if model.head.dtype == np.float32 else "double"
+    functions.append(array(kind, "head", model.head))
+    lines += [
+        f"    {kind} total = 0.0;",
+        f"    for (int i = 0; i < {n_held}; i++) total += head[i] * {held}[i];",
+        "    return (float)total;",
+    ]
+    return "\n\n".join(functions), "\n".join(lines)
+
+
+def _layer(layer: Layer, at: int) -> str:
+    n_outputs, n_inputs = layer.weight.shape
+    n_strips = -(-n_outputs // STRIP)
+    constants = [
+        array("float", f"weight_{at}", _strips(layer.weight)),
+        array("float", f"bias_{at}", np.pad(layer.bias, (0, n_strips * STRIP - n_outputs))),
+    ]
+    after = ""
+    if layer.normalisation is not None:
+        norm = layer.normalisation
+        constants += [
+            array("float", f"norm_weight_{at}", norm.weight),
+            array("float", f"norm_bias_{at}", norm.bias),
+        ]
+        after = _NORMALISE.format(n=n_outputs, at=at, epsilon=number(norm.epsilon))
+    return (
+        "\n".join(constants)
+        + f"""
+
+static void layer_{at}(const float *inputs, float *outputs) {{
+    for (int strip = 0; strip < {n_strips}; strip++) {{
+        const float *weight = weight_{at} + strip * {n_inputs * STRIP};
+        float sums[{STRIP}];
+        for (int j = 0; j < {STRIP}; j++) sums[j] = bias_{at}[strip * {STRIP} + j];
+        for (int i = 0; i < {n_inputs}; i++) {{
+            const float input = inputs[i];
+            if (input == 0.0f) continue;
+            for (int j = 0; j < {STRIP}; j++) sums[j] += input * weight[i * {STRIP} + j];
+        }}
+        for (int j = 0; j < {STRIP}; j++) outputs[strip * {STRIP} + j] = sums[j];
+    }}
+{after}    for (int j = 0; j < {n_outputs}; j++) {{
+        const float x = outputs[j];
+        outputs[j] = {ACTIVATIONS[layer.activation]};
+    }}
+}}"""
+    )
+
+
+def _strips(weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n_strips, n_inputs, STRIP) from (n_outputs, n_inputs), with zeros behind the last output."""
+    padded = np.pad(weight, ((0, -len(weight) % STRIP), (0, 0)))
+    return padded.reshape(-1, STRIP, weight.shape[1]).transpose(0, 2, 1)
+
+
+_NORMALISE = """    double mean = 0.0, variance = 0.0;
+    for (int j = 0; j < {n}; j++) mean += outputs[j] / {n}.0;
+    for (int j = 0; j < {n}; j++) variance += (outputs[j] - mean) * (outputs[j] - mean) / {n}.0;
+    for (int j = 0; j < {n}; j++) {{
+        const double x = (outputs[j] - mean) / sqrt(variance + {epsilon});
+        outputs[j] = (float)(x * norm_weight_{at}[j] + norm_bias_{at}[j]);
+    }}
+"""

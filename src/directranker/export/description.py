@@ -1,0 +1,116 @@
+"""One description of a fitted ranker that all exports read: columns and layers, or trees.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.rankers import RankSVM
+>>> ranker = RankSVM().fit(example_dataset())
+>>> model = describe_ranker(ranker)
+>>> type(model).__name__, len(model.layers), len(model.head)
+('Net', 0, 20)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.errors import ExportError
+from directranker.export.columns import Columns, columns_of
+from directranker.export.layers import Layer, layers_of
+from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
+from directranker.rankers.linear import LinearRanker
+from directranker.rankers.tree_text import parsed_trees
+
+__all__ = ["Model", "Net", "Tree", "Trees", "describe_ranker"]
+
+DEFAULT_LEFT, MISSING_ZERO, MISSING_NAN = 2, 4, 8  # bits of LightGBM's decision_type
+
+
+@dataclass(frozen=True)
+class Net:
+    """A sum of `head` times what the layers make of the columns; without layers a linear ranker."""
+
+    feature_names: tuple[str, ...]
+    columns: tuple[Columns, ...]
+    n_columns: int
+    layers: tuple[Layer, ...]
+    head: NDArray[Any]
+    """float32 behind layers; float64 in a linear ranker, which sums in float64."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """x ≤ threshold goes left, more goes right; a child below 0 is the leaf −child − 1."""
+
+    feature: IntArray
+    threshold: NDArray[np.float64]
+    left: IntArray
+    right: IntArray
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The sum of the values of the leaves that a document comes to."""
+
+    feature_names: tuple[str, ...]
+    trees: tuple[Tree, ...]
+
+
+Model = Net | Trees
+
+
+def describe_ranker(ranker: Ranker) -> Model:
+    """The description of a fitted ranker, or an `ExportError` that says why there is none."""
+    names = feature_names(ranker)
+    if isinstance(ranker, LambdaMART):
+        return Trees(names, _trees(ranker))
+    if isinstance(ranker, DirectRanker):
+        columns, n_columns = columns_of(ranker.transform_)
+        head = ranker.net_.head.weight.detach().numpy()
+        return Net(names, columns, n_columns, layers_of(ranker.net_.feature_net), head)
+    if isinstance(ranker, LinearRanker):
+        columns, n_columns = columns_of(ranker.transform_)
+        return Net(names, columns, n_columns, (), ranker.coef_)
+    if isinstance(ranker, Ensemble):
+        raise ExportError(
+            "an Ensemble standardises its members' scores over all documents of a query, and a score is "
+            "asked for one at a time; export one of its rankers_"
+        )
+    raise ExportError(f"{type(ranker).__name__} is not a ranker of directranker, so it cannot be exported")
+
+
+def feature_names(ranker: Ranker) -> tuple[str, ...]:
+    """The names of the features that a ranker was fitted with, or feature_1 and so on."""
+    known = getattr(ranker, "feature_names_in_", None)
+    if known is not None:
+        return tuple(map(str, known))
+    return tuple(f"feature_{number}" for number in range(1, ranker.n_features_in_ + 1))
+
+
+def _trees(ranker: LambdaMART) -> tuple[Tree, ...]:
+    return tuple(_tree(tree) for tree in parsed_trees(ranker.booster_.model_to_string()).trees)
+
+
+def _tree(numbers: dict[str, Any]) -> Tree:
+    whole = {
+        name: np.array(numbers.get(name, []), dtype=np.int64)
+        for name in ("split_feature", "left_child", "right_child", "decision_type")
+    }
+    decision, threshold = whole["decision_type"], np.array(numbers.get("threshold", []), dtype=np.float64)
+    if (decision & MISSING_ZERO).any():
+        raise ExportError("the trees take 0 for a missing value; train without zero_as_missing")
+    # Where no value was missing in training, LightGBM takes a missing one for 0.
+    missing_left = np.where(decision & MISSING_NAN, decision & DEFAULT_LEFT != 0, threshold >= 0)
+    return Tree(
+        feature=whole["split_feature"],
+        threshold=threshold,
+        left=whole["left_child"],
+        right=whole["right_child"],
+        missing_left=missing_left,
+        value=np.array(numbers["leaf_value"], dtype=np.float64),
+    )

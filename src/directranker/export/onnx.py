@@ -1,0 +1,158 @@
+"""A ranker as an ONNX graph: features in, scores out, the transform inside.
+
+Input `features` is float32 (n_documents, n_features) with any number of documents, output `scores` float32
+(n_documents,). Operators are those of opset 20 (and 3 of ai.onnx.ml for trees).
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.export.description import describe_ranker
+>>> from directranker.rankers import RankSVM
+>>> data = example_dataset()
+>>> ranker = RankSVM().fit(data)
+>>> graph = onnx_bytes(describe_ranker(ranker), name="svm")
+>>> bool(abs(onnx_scores(graph, data.features) - ranker.predict(data)).max() < 1e-5)
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker._version import __version__
+from directranker.data.checking import Features
+from directranker.export.description import Model, Net, Tree, Trees
+from directranker.export.layers import Layer
+from directranker.export.onnx_columns import encoded
+from directranker.export.onnx_graph import Graph
+from directranker.export.thresholds import at_most_float32
+
+__all__ = ["OPSET", "TREE_OPSET", "onnx_bytes", "onnx_scores"]
+
+OPSET, TREE_OPSET = 20, 3
+IR_VERSION = 10  # the oldest that knows these operators, so that older runtimes read it
+OPERATORS = {
+    "relu": "Relu",
+    "tanh": "Tanh",
+    "gelu": "Gelu",
+    "elu": "Elu",
+    "leaky_relu": "LeakyRelu",
+    "sigmoid": "Sigmoid",
+    "softplus": "Softplus",
+    "softsign": "Softsign",
+}
+
+
+def onnx_bytes(model: Model, *, name: str, metadata: dict[str, str] | None = None) -> bytes:
+    """The graph as the bytes of an ONNX file."""
+    onnx = _package("onnx")
+    graph = Graph()
+    if isinstance(model, Net):
+        _net(graph, model)
+    else:
+        _trees(graph, model)
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    made = helper.make_graph(
+        graph.nodes,
+        name,
+        [helper.make_tensor_value_info("features", kind, ["n_documents", len(model.feature_names)])],
+        [helper.make_tensor_value_info("scores", kind, ["n_documents"])],
+        initializer=graph.constants,
+    )
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREE_OPSET)]
+    built = helper.make_model(
+        made,
+        opset_imports=opsets,
+        ir_version=IR_VERSION,
+        producer_name="directranker",
+        producer_version=__version__,
+    )
+    helper.set_model_props(built, {"feature_names": "\n".join(model.feature_names), **(metadata or {})})
+    onnx.checker.check_model(built)
+    content: bytes = built.SerializeToString()
+    return content
+
+
+def onnx_scores(content: bytes, table: Features) -> NDArray[np.float32]:
+    """The scores that onnxruntime gives."""
+    runtime = _package("onnxruntime")
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores: NDArray[np.float32] = session.run(["scores"], {"features": table})[0]
+    return scores
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"{name} is not installed; pip install 'directranker[onnx]'") from None
+
+
+def _net(graph: Graph, model: Net) -> None:
+    held, places = encoded(graph, model.columns)
+    for at, layer in enumerate(model.layers):
+        # The columns come group by group, so the first weights are brought into that order.
+        weight = layer.weight[:, places] if at == 0 else layer.weight
+        held = _layer(graph, held, layer, weight)
+    head = model.head if model.layers else model.head[places]
+    if head.dtype == np.float64:
+        held = graph.cast(held, np.float64)
+    product = graph.add("MatMul", held, graph.constant(head))
+    graph.cast(product, np.float32, output="scores")
+
+
+def _layer(graph: Graph, held: str, layer: Layer, weight: NDArray[np.float32]) -> str:
+    held = graph.add("Gemm", held, graph.constant(weight), graph.constant(layer.bias), transB=1)
+    norm = layer.normalisation
+    if norm is not None:
+        scale, bias = graph.constant(norm.weight), graph.constant(norm.bias)
+        held = graph.add("LayerNormalization", held, scale, bias, axis=-1, epsilon=norm.epsilon)
+    if layer.activation == "silu":
+        return graph.add("Mul", held, graph.add("Sigmoid", held))
+    if layer.activation == "leaky_relu":
+        return graph.add("LeakyRelu", held, alpha=0.01)
+    return held if layer.activation == "identity" else graph.add(OPERATORS[layer.activation], held)
+
+
+def _trees(graph: Graph, model: Trees) -> None:
+    attributes: dict[str, Any] = {}
+    for number, tree in enumerate(model.trees):
+        for name, values in _tree_attributes(tree, number).items():
+            attributes.setdefault(name, []).extend(values)
+    # In float64 the sums are LightGBM's own.
+    doubles = {
+        f"{name}_as_tensor": graph.tensor(np.array(attributes.pop(name), dtype=np.float64))
+        for name in ("nodes_values", "target_weights")
+    }
+    wide = graph.cast("features", np.float64)
+    scores = graph.add(
+        "TreeEnsembleRegressor", wide, domain="ai.onnx.ml", n_targets=1, **attributes, **doubles
+    )
+    graph.add("Squeeze", scores, graph.constant(np.array([1])), output="scores")
+
+
+def _tree_attributes(tree: Tree, number: int) -> dict[str, list[Any]]:
+    """A tree as `TreeEnsembleRegressor` takes it: its nodes, then its leaves."""
+    n_nodes, n_leaves = len(tree.feature), len(tree.value)
+    blank = [0] * n_leaves
+    # Leaf k is −k − 1 as a child.
+    left, right = (
+        np.where(children < 0, n_nodes - children - 1, children).tolist()
+        for children in (tree.left, tree.right)
+    )
+    return {
+        "nodes_treeids": [number] * (n_nodes + n_leaves),
+        "nodes_nodeids": list(range(n_nodes + n_leaves)),
+        "nodes_featureids": [*tree.feature.tolist(), *blank],
+        "nodes_modes": ["BRANCH_LEQ"] * n_nodes + ["LEAF"] * n_leaves,
+        "nodes_values": [*at_most_float32(tree.threshold).tolist(), *blank],
+        "nodes_truenodeids": [*left, *blank],
+        "nodes_falsenodeids": [*right, *blank],
+        "nodes_missing_value_tracks_true": [*map(int, tree.missing_left), *blank],
+        "target_treeids": [number] * n_leaves,
+        "target_nodeids": list(range(n_nodes, n_nodes + n_leaves)),
+        "target_ids": blank,
+        "target_weights": tree.value.tolist(),
+    }

@@ -1,0 +1,131 @@
+"""The transform in an ONNX graph: some operators for each group of columns.
+
+What is a difference of float32 numbers is one in float32 too; all else is computed in float64, as the
+transforms themselves do.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.export.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
+from directranker.export.onnx_graph import Graph
+
+__all__ = ["encoded"]
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def encoded(graph: Graph, groups: tuple[Columns, ...]) -> tuple[str, IntArray]:
+    """Add what makes columns of the input `features`, group by group, and tell each column's place."""
+    if not groups:  # all columns are 0
+        every = graph.add("Mul", "features", graph.constant(np.float32(0)))
+        return graph.add("Gather", every, graph.constant(np.empty(0, dtype=np.int64)), axis=1), np.empty(
+            0, int
+        )
+    parts = [_made(graph, group) for group in groups]
+    places = np.concatenate([group.places for group in groups])
+    return (parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)), places
+
+
+def _made(graph: Graph, group: Columns) -> str:
+    x = graph.add("Gather", "features", graph.constant(group.features), axis=1)
+    if isinstance(group, Copies):
+        return x
+    if isinstance(group, MissingMarks):
+        return graph.cast(graph.add("IsNaN", x), np.float32)
+    if isinstance(group, Ramps):
+        return _ramps(graph, x, group)
+    if isinstance(group, Rescaled):
+        return _rescaled(graph, x, group)
+    if isinstance(group, NormalPlaces):
+        return _normal_places(graph, x, group)
+    raise AssertionError(group)
+
+
+def _without_nan(graph: Graph, value: str, dtype: type[np.floating]) -> str:
+    return graph.add("Where", graph.add("IsNaN", value), graph.constant(dtype(0)), value)
+
+
+def _ramps(graph: Graph, x: str, group: Ramps) -> str:
+    width = group.high.astype(np.float64) - group.low
+    # Wider than float32 is only a bin from its lowest to its highest numbers.
+    narrow = np.minimum(width, FLOAT32_MAX).astype(np.float32)
+    share = graph.add("Div", graph.add("Sub", x, graph.constant(group.low)), graph.constant(narrow))
+    filled = graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
+    return _without_nan(graph, filled, np.float32)
+
+
+def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
+    x = graph.cast(x, np.float64)
+    if group.logarithm:
+        size = graph.add("Log", graph.add("Add", graph.add("Abs", x), graph.constant(np.float64(1))))
+        x = graph.add("Mul", size, graph.add("Sign", x))
+    y = graph.add("Div", graph.add("Sub", x, graph.constant(group.centre)), graph.constant(group.width))
+    bounded = graph.add("Clip", y, graph.constant(-FLOAT32_MAX), graph.constant(FLOAT32_MAX))
+    return graph.cast(_without_nan(graph, bounded, np.float64), np.float32)
+
+
+def _normal_places(graph: Graph, x: str, group: NormalPlaces) -> str:
+    """Each value's knot by halving, the same number of times for all, then p, then Φ⁻¹."""
+    lengths = np.diff(group.offsets)
+    n_halvings = int(np.ceil(np.log2(lengths.max() + 1)))
+    n_slots = 2**n_halvings
+    tables = {
+        name: graph.constant(_padded(getattr(group, name), group.offsets, n_slots, fill))
+        for name, fill in (("knots", np.inf), ("on", 1.0), ("after", 1.0), ("slope", 0.0))
+    }
+    x = graph.cast(x, np.float64)
+    knot = graph.constant(np.arange(len(lengths)) * n_slots)
+    for halving in reversed(range(n_halvings)):
+        beyond = graph.add("Add", knot, graph.constant(np.int64(2**halving)))
+        is_below = graph.add("LessOrEqual", graph.add("Gather", tables["knots"], beyond), x)
+        knot = graph.add("Where", is_below, beyond, knot)
+    low, on, after, slope = (
+        graph.add("Gather", tables[name], knot) for name in ("knots", "on", "after", "slope")
+    )
+    high = graph.add("Gather", tables["knots"], graph.add("Add", knot, graph.constant(np.int64(1))))
+    share = graph.add("Div", graph.add("Sub", x, low), graph.add("Sub", high, low))
+    between = graph.add("Add", after, graph.add("Mul", share, slope))
+    p = graph.add("Where", graph.add("Equal", x, low), on, between)
+    p = graph.add("Where", graph.add("Less", x, low), graph.constant(0.0), p)
+    scaled = graph.add("Mul", _normal_quantile(graph, p), graph.constant(group.scale))
+    return graph.cast(_without_nan(graph, scaled, np.float64), np.float32)
+
+
+def _padded(values: NDArray[Any], offsets: IntArray, n_slots: int, fill: float) -> NDArray[np.float64]:
+    """One feature's values after another, each with `fill` behind up to `n_slots`."""
+    padded = np.full((len(offsets) - 1, n_slots), fill)
+    for row, (start, stop) in enumerate(pairwise(offsets)):
+        padded[row, : stop - start] = values[start:stop]
+    return np.append(padded.ravel(), fill)
+
+
+def _normal_quantile(graph: Graph, p: str) -> str:
+    lowest = graph.constant(LOWEST_PROBABILITY)
+    one = graph.constant(1.0)
+    p = graph.add("Clip", p, lowest, graph.constant(1 - LOWEST_PROBABILITY))
+    q = graph.add("Sub", p, graph.constant(0.5))
+    inner = graph.add("Mul", q, _polynomial(graph, graph.add("Mul", q, q), middle()))
+    smaller = graph.add("Min", p, graph.add("Sub", one, p))
+    t = graph.add("Sqrt", graph.add("Mul", graph.add("Log", smaller), graph.constant(-2.0)))
+    # Q is negative, as Φ⁻¹ is in the lower tail.
+    outer = graph.add("Mul", graph.add("Neg", graph.add("Sign", q)), _polynomial(graph, t, tail()))
+    is_inner = graph.add("LessOrEqual", graph.add("Abs", q), graph.constant(MIDDLE))
+    return graph.add("Where", is_inner, inner, outer)
+
+
+def _polynomial(graph: Graph, x: str, polynomial: Interpolation) -> str:
+    shifted = graph.add("Sub", x, graph.constant(polynomial.centre))
+    u = graph.add("Mul", shifted, graph.constant(polynomial.factor))
+    highest, *lower = reversed(polynomial.coefficients)
+    value = graph.constant(highest)
+    for coefficient in lower:
+        value = graph.add("Add", graph.add("Mul", value, u), graph.constant(coefficient))
+    return value

@@ -1,0 +1,176 @@
+"""A ranker for Solr's learning-to-rank module: `features.json` for its feature store, `model.json`.
+
+Linear rankers become a `LinearModel`, nets a `NeuralNetworkModel`, trees a `MultipleAdditiveTreesModel`.
+Standardised features get a `StandardNormalizer`. Piecewise-linear encoding has none, but a bin's filling is
+relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly.
+
+A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.export.description import describe_ranker
+>>> from directranker.rankers import RankSVM
+>>> model = describe_ranker(RankSVM(transform="standard").fit(example_dataset()))
+>>> features, written = solr_files(model, name="svm")
+>>> written["class"], len(written["params"]["weights"]), features[0]["class"]
+('org.apache.solr.ltr.model.LinearModel', 20, 'org.apache.solr.ltr.feature.FieldValueFeature')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.errors import ExportError
+from directranker.export.columns import Copies, Ramps, Rescaled
+from directranker.export.description import Model, Net, Tree, Trees
+from directranker.export.engine_models import (
+    check_trees,
+    is_rampable,
+    linear_parts,
+    plain,
+    refuse_missing_marks,
+    refuse_transform,
+)
+from directranker.export.layers import Layer
+from directranker.export.thresholds import before_slack
+
+__all__ = ["solr_files"]
+
+PACKAGE = "org.apache.solr.ltr"
+ACTIVATIONS = {
+    "identity": "identity",
+    "relu": "relu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "leaky_relu": "leakyrelu",
+}
+MOST_BINS = 4096  # the second layer of ramps has the square of it
+
+
+def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What to upload to Solr: the features, and the model."""
+    store = f"{name}_features"
+    features = [
+        {
+            "store": store,
+            "name": feature,
+            "class": f"{PACKAGE}.feature.FieldValueFeature",
+            "params": {"field": feature},
+        }
+        for feature in model.feature_names
+    ]
+    norms: dict[int, tuple[float, float]] = {}
+    params: dict[str, Any]
+    if isinstance(model, Trees):
+        check_trees(model, "Solr")
+        kind, params = "MultipleAdditiveTreesModel", {"trees": _trees(model)}
+    elif not model.layers and not is_rampable(model):
+        weights, norms = linear_parts(model, "Solr")
+        named = zip(model.feature_names, map(plain, weights), strict=True)
+        kind, params = "LinearModel", {"weights": dict(named)}
+    else:
+        kind = "NeuralNetworkModel"
+        layers, norms = _layers(model)
+        params = {"layers": layers}
+    listed = [_feature(feature, norms.get(at)) for at, feature in enumerate(model.feature_names)]
+    return features, {
+        "store": store,
+        "name": name,
+        "class": f"{PACKAGE}.model.{kind}",
+        "features": listed,
+        "params": params,
+    }
+
+
+def _feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
+    if norm is None:
+        return {"name": name}
+    params = {"avg": str(plain(norm[0])), "std": str(plain(norm[1]))}
+    return {"name": name, "norm": {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": params}}
+
+
+def _layers(model: Net) -> tuple[list[dict[str, Any]], dict[int, tuple[float, float]]]:
+    refuse_missing_marks(model, "Solr")
+    last = Layer(model.head[None, :].astype(np.float32), np.zeros(1, dtype=np.float32))
+    layers = [*model.layers, last]
+    norms: dict[int, tuple[float, float]] = {}
+    if is_rampable(model) and model.columns:
+        ramps, places = _ramp_layers(model)
+        layers = [*ramps, Layer(layers[0].weight[:, places], layers[0].bias, *_rest(layers[0])), *layers[1:]]
+    else:
+        weight = np.zeros((len(layers[0].weight), len(model.feature_names)), dtype=np.float32)
+        for group in model.columns:
+            if isinstance(group, Rescaled) and not group.logarithm:
+                scales = zip(group.centre.tolist(), group.width.tolist(), strict=True)
+                norms.update(zip(group.features.tolist(), scales, strict=True))
+            elif not isinstance(group, Copies):
+                raise refuse_transform(group, "Solr")
+            weight[:, group.features] = layers[0].weight[:, group.places]
+        layers[0] = Layer(weight, layers[0].bias, *_rest(layers[0]))
+    return [_layer(layer) for layer in layers], norms
+
+
+def _rest(layer: Layer) -> tuple[Any, str]:
+    return layer.normalisation, layer.activation
+
+
+def _ramp_layers(model: Net) -> tuple[list[Layer], NDArray[np.int64]]:
+    """relu(1 − u) of every bin, then relu(1 − that), and the columns that these are."""
+    (group,) = model.columns
+    assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
+    n_bins = len(group.features)
+    if n_bins > MOST_BINS:
+        raise ExportError(
+            f"{n_bins} bins would take a matrix of their square in Solr; train with transform='standard' or "
+            "fewer bins, or export to 'onnx' or 'c'"
+        )
+    width = group.high.astype(np.float64) - group.low
+    slopes = np.zeros((n_bins, len(model.feature_names)), dtype=np.float32)
+    slopes[np.arange(n_bins), group.features] = -1 / width
+    first = Layer(slopes, (group.high / width).astype(np.float32), None, "relu")
+    second = Layer(-np.eye(n_bins, dtype=np.float32), np.ones(n_bins, dtype=np.float32), None, "relu")
+    return [first, second], group.places
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    if layer.normalisation is not None:
+        raise ExportError(
+            "Solr's NeuralNetworkModel has no layer normalisation; train with normalisation='batch' or None, "
+            "or export to 'onnx' or 'c'"
+        )
+    if layer.activation not in ACTIVATIONS:
+        raise ExportError(
+            f"Solr's NeuralNetworkModel has no {layer.activation}; train with one of "
+            f"{', '.join(map(repr, ACTIVATIONS))}, or export to 'onnx' or 'c'"
+        )
+    return {
+        "matrix": [list(map(plain, row)) for row in layer.weight],
+        "bias": list(map(plain, layer.bias)),
+        "activation": ACTIVATIONS[layer.activation],
+    }
+
+
+def _trees(model: Trees) -> list[dict[str, Any]]:
+    return [{"weight": "1", "root": _node(tree, model.feature_names)} for tree in model.trees]
+
+
+def _node(tree: Tree, names: tuple[str, ...]) -> dict[str, Any]:
+    leaves = [{"value": str(plain(value))} for value in tree.value]
+    if not len(tree.feature):
+        return leaves[0]
+    given, is_exact = before_slack(tree.threshold)
+    if not is_exact.all():
+        raise ExportError(
+            f"Solr adds 0.000001 to every threshold, so it cannot split at {tree.threshold[~is_exact][0]:g}; "
+            "train with that feature in a larger unit, or export to 'elasticsearch', 'onnx' or 'c'"
+        )
+    nodes: list[dict[str, Any]] = [
+        {"feature": names[feature], "threshold": str(plain(threshold))}
+        for feature, threshold in zip(tree.feature, given, strict=True)
+    ]
+    for node, left, right in zip(nodes, tree.left, tree.right, strict=True):
+        node["left"] = nodes[left] if left >= 0 else leaves[-left - 1]
+        node["right"] = nodes[right] if right >= 0 else leaves[-right - 1]
+    return nodes[0]

@@ -1,0 +1,58 @@
+"""A user's own feature net in a saved model: its import name and its options, never its code.
+
+Loading imports nothing: the class is taken from those that the caller trusts.
+
+>>> from functools import partial
+>>> from torch import nn
+>>> words = words_of_net(partial(nn.Linear, out_features=3))
+>>> words
+{'class': 'torch.nn.modules.linear:Linear', 'options': {'out_features': 3}}
+>>> net_from_words(words, trust=[nn.Linear])(5)
+Linear(in_features=5, out_features=3, bias=True)
+>>> net_from_words(words, trust=[])
+Traceback (most recent call last):
+ValueError: the feature net is torch.nn.modules.linear:Linear; if you trust it, pass trust=[Linear]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+__all__ = ["net_from_words", "words_of_net"]
+
+
+def words_of_net(feature_net: Any) -> dict[str, Any]:
+    """What JSON can hold of a class, or of a `functools.partial` of one with options by name."""
+    made, options = feature_net, {}
+    if isinstance(feature_net, partial) and not feature_net.args:
+        made, options = feature_net.func, feature_net.keywords
+    if not isinstance(made, type):
+        raise TypeError(
+            f"feature_net is {feature_net!r}, which cannot be saved; give a class that takes the number of "
+            "features, or functools.partial(TheClass, option=value)"
+        )
+    if "<locals>" in made.__qualname__:
+        raise TypeError(f"feature_net {made.__qualname__} stands inside a function; define it in a module")
+    try:
+        return {"class": _import_name(made), "options": json.loads(json.dumps(options))}
+    except TypeError:
+        raise TypeError(
+            f"an option of feature_net {made.__name__} cannot be saved as text: {options}"
+        ) from None
+
+
+def net_from_words(words: Any, trust: Iterable[type]) -> Callable[..., Any]:
+    """The class that the words name, if it is trusted, with its options."""
+    name, options = words["class"], words["options"]
+    trusted = {_import_name(one): one for one in trust}
+    if name not in trusted:
+        short = str(name).rpartition(":")[2]
+        raise ValueError(f"the feature net is {name}; if you trust it, pass trust=[{short}]")
+    return partial(trusted[name], **options) if options else trusted[name]
+
+
+def _import_name(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -1,0 +1,175 @@
+"""Train, rank, info, explain and export as a user runs them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from directranker import DirectRanker, example_dataset, read_letor, write_letor, write_parquet
+from directranker.cli import main
+from directranker.cli.describing import info
+from directranker.cli.explaining import explain
+from directranker.cli.exporting import export
+from directranker.cli.ranking import rank
+from directranker.cli.training import train
+from directranker.persistence import load_ranker
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def run(*arguments: str | Path, cwd: Path, text: bytes = b"") -> Done:
+    """Run a command in this process, which has imported all that it needs."""
+    out, err, given = (io.TextIOWrapper(io.BytesIO(content)) for content in (b"", b"", text))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(cwd)
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(sys, "argv", ["directranker", *map(str, arguments)])
+        patch.setattr(sys, "stdin", given)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    for stream in (out, err):
+        stream.flush()
+    return Done(int(ended.value.code or 0), out.buffer.getvalue(), err.buffer.getvalue())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the examples of --help name, and a trained model."""
+    folder = tmp_path_factory.mktemp("models")
+    data = example_dataset()
+    write_letor(data.select(range(40)), folder / "train.txt")
+    write_letor(data.select(range(40, 60)), folder / "test.txt")
+    write_parquet(data.select(range(40, 60)), folder / "test.parquet")
+    read_letor(folder / "test.txt").save(folder / "saved")
+    quick = ("--set", "hidden_layers=8", "--set", "max_epochs=2")
+    done = run("train", "train.txt", *quick, "--out", "model", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert b"model: DirectRanker, learnt from" in done.stdout
+    return folder
+
+
+def test_training_is_the_library_s_own(folder: Path) -> None:
+    ranker = load_ranker(folder / "model")
+    again = DirectRanker(hidden_layers=(8,), max_epochs=2, random_state=0)
+    again.fit(read_letor(folder / "train.txt"))
+    test = read_letor(folder / "test.txt")
+    np.testing.assert_array_equal(ranker.predict(test), again.predict(test))
+
+
+def test_ranks_in_every_format(folder: Path) -> None:
+    test = read_letor(folder / "test.txt")
+    expected = load_ranker(folder / "model").predict(test)
+    assert run("rank", "model", "test.txt", "--out", "scores.txt", cwd=folder).returncode == 0
+    np.testing.assert_array_equal(np.loadtxt(folder / "scores.txt", dtype=np.float32), expected)
+    done = run("rank", "model", "-", "--top", "3", cwd=folder, text=(folder / "test.txt").read_bytes())
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    assert len(lines) == 60
+    for query, (start, stop) in zip(test.query_ids, pairwise(test.offsets), strict=True):
+        best = np.sort(expected[start:stop])[::-1][:3]
+        own = [line for line in lines if line[0] == str(query)]
+        assert [line[3] for line in own] == ["1", "2", "3"]
+        np.testing.assert_array_equal(np.array([line[4] for line in own], dtype=np.float32), best)
+        for line in own:
+            assert expected[int(line[2]) - 1] == np.float32(line[4])  # called by their row
+    for source in ("test.parquet", "saved"):
+        same = run("rank", "model", source, "--top", "3", cwd=folder)
+        assert same.stdout == done.stdout, same.stderr
+    assert run("rank", "model", "saved", "--out", "all.parquet", cwd=folder).returncode == 0
+    assert pq.read_table(folder / "all.parquet").num_rows == test.n_documents
+    rows = run("rank", "model", "saved", "--format", "jsonl", "--top", "1", cwd=folder).stdout.splitlines()
+    assert [list(json.loads(row)) for row in rows] == [["qid", "docid", "rank", "score"]] * 20
+
+
+def test_info(folder: Path) -> None:
+    facts = json.loads(run("info", "model", "--json", cwd=folder).stdout)
+    assert (facts["ranker"], facts["features"], facts["n_epochs"]) == ("DirectRanker", 20, 2)
+    assert facts["parameters"] == {"hidden_layers": [8], "max_epochs": 2}
+    assert "torch" in facts["versions"]
+    assert b"PiecewiseLinear" in run("info", "model", cwd=folder).stdout
+
+
+def test_explain_sums_to_the_difference(folder: Path) -> None:
+    query = str(read_letor(folder / "test.txt").query_ids[0])
+    arguments = ("explain", "model", "test.txt", "--query", query, "--better", "1", "--worse", "2")
+    done = run(*arguments, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    scores = load_ranker(folder / "model").predict(read_letor(folder / "test.txt"))[:2]
+    assert found["difference"] == pytest.approx(float(scores[0]) - float(scores[1]))
+    assert sum(found["contributions"].values()) == pytest.approx(found["difference"])
+    assert b"integrated gradients" in run(*arguments, cwd=folder).stdout
+
+
+def test_export(folder: Path) -> None:
+    done = run("export", "model", "--to", "c", "--rows", "test.txt", "--out", "served", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert b"same order" in done.stdout
+    names = {path.name for path in (folder / "served").iterdir()}
+    assert names == {"parity.json", "served.c", "served.h"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "train.txt", "--ranker", "Net", "--out", "new"], "ranker 'Net' is unknown; "),
+        (["train", "train.txt", "--set", "depth=3", "--out", "new"], "parameter 'depth' is unknown; "),
+        (["train", "train.txt", "--set", "depth", "--out", "new"], "--set depth: give a name and a value"),
+        (["train", "train.txt", "--out", "model"], "model exists; choose another name or pass --overwrite"),
+        (["rank", "none", "test.txt"], "none is not a saved model"),
+        (["rank", "model", "none.txt"], "none.txt does not exist"),
+        (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown ending '.csv'"),
+        (["rank", "model", "test.txt", "--format", "scores", "--top", "3"], "scores stand for all documents"),
+        (
+            ["explain", "model", "test.txt", "--query", "x", "--better", "1", "--worse", "2"],
+            "there is no query 'x'",
+        ),
+        (
+            ["export", "model", "--to", "elasticsearch", "--rows", "test.txt", "--out", "new"],
+            "the Elasticsearch plug",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str) -> None:
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith(f"directranker: {message}")
+    assert done.stderr.count(b"\n") == 1
+    assert not (folder / "new").exists()
+
+
+def test_a_pipe_between_processes(folder: Path) -> None:
+    command = [sys.executable, "-m", "directranker", "rank", "model", "-", "--format", "scores"]
+    with (folder / "test.txt").open("rb") as text:
+        done = subprocess.run(command, stdin=text, capture_output=True, check=True, cwd=folder)
+    expected = load_ranker(folder / "model").predict(read_letor(folder / "test.txt"))
+    np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), expected)
+
+
+def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
+    data = example_dataset()
+    write_letor(data.select(range(30)), tmp_path / "train.txt")
+    write_letor(data.select(range(12)), tmp_path / "test.txt")
+    for command in (train, info, rank, explain, export):
+        example = re.search("Example: `directranker (.*)`", command.__doc__ or "")
+        assert example, command.__name__
+        done = run(*example[1].split(), cwd=tmp_path)
+        assert done.returncode == 0, (example[1], done.stderr)
+    assert {"model", "best.run", "served"} <= {path.name for path in tmp_path.iterdir()}

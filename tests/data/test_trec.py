@@ -1,0 +1,90 @@
+"""TREC's files and other programs' scores: read back as written, measured as trec_eval does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+
+from directranker import DataError, RankingDataset, evaluate, example_dataset
+from directranker.data.score_files import read_scores
+from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run, write_qrels, write_run
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(12))
+
+
+@pytest.fixture(scope="module")
+def scores(data: RankingDataset) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=data.n_documents).astype(np.float32)
+
+
+def test_runs_and_qrels_measure_as_trec_eval_does(
+    data: RankingDataset, scores: np.ndarray, tmp_path: Path
+) -> None:
+    write_run(data, scores, tmp_path / "a.run")
+    write_qrels(data, tmp_path / "a.qrels")
+    judged = judged_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"))
+    ours = evaluate(
+        judged.relevance, judged.scores, qid=judged.qid, metrics=["ndcg@10", "map"], convention="trec"
+    )
+    theirs = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 10, ir_measures.AP],
+        list(ir_measures.read_trec_qrels(str(tmp_path / "a.qrels"))),
+        list(ir_measures.read_trec_run(str(tmp_path / "a.run"))),
+    )
+    assert ours["ndcg@10"] == pytest.approx(theirs[ir_measures.nDCG @ 10])
+    assert ours["map"] == pytest.approx(theirs[ir_measures.AP])
+    assert looks_like_qrels(tmp_path / "a.qrels")
+    assert not looks_like_qrels(tmp_path / "a.run")
+
+
+def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").write_text("".join(f"{score!s}\n" for score in scores))
+    write_run(data, scores, tmp_path / "a.run")
+    places = np.concatenate([np.arange(length) for length in np.diff(data.offsets)])
+    lines = [
+        f"{query}\t{place}\t{score!s}\n" for query, place, score in zip(data.qid, places, scores, strict=True)
+    ]
+    (tmp_path / "ranklib.txt").write_text("".join(reversed(lines)))
+    for name in ("plain.txt", "a.run", "ranklib.txt"):
+        np.testing.assert_array_equal(read_scores(tmp_path / name, data).astype(np.float32), scores)
+
+
+def test_rows_in_any_order_keep_their_scores(tmp_path: Path) -> None:
+    data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
+    write_run(data, [0.1, 0.2, 0.3], tmp_path / "a.run")
+    assert read_run(tmp_path / "a.run") == {("b", "3"): 0.3, ("b", "1"): 0.1, ("a", "2"): 0.2}
+    assert read_scores(tmp_path / "a.run", data).tolist() == [0.1, 0.3, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 Q0 a 1 x t\n", "a.run:1: not a line of run"),
+        ("1 Q0 a 1 1 t\n1 Q0 a\n", "a.run:2: not a line of run"),
+        ("1 Q0 a 1 nan t\n", "a.run:1: not a line of run"),
+        ("1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", "a.run:2: document 'a' of query '1' stands twice"),
+        ("", "holds no lines"),
+    ],
+)
+def test_broken_runs(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_run(tmp_path / "a.run")
+
+
+def test_what_does_not_fit_is_told(data: RankingDataset, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="lacks 1 relevant documents, such as 'b' of query '1'"):
+        judged_run({("1", "a"): 1.0}, {("1", "a"): 1.0, ("1", "b"): 1.0, ("1", "c"): 0.0})
+    with pytest.raises(DataError, match="no query in common"):
+        judged_run({("1", "a"): 1.0}, {("2", "a"): 0.0})
+    (tmp_path / "ranklib.txt").write_text("x 0 1\n" * data.n_documents)
+    with pytest.raises(DataError, match="the data has no document 0 of query 'x'"):
+        read_scores(tmp_path / "ranklib.txt", data)
+    with pytest.raises(DataError, match="whole labels"):
+        write_qrels(RankingDataset.from_arrays([[1.0]], [0.5]), tmp_path / "a.qrels")

@@ -1,0 +1,120 @@
+"""Exports score as the ranker does, on every side that can hold it, and say why where none can."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from directranker import ExportError, RankingDataset, example_dataset
+from directranker.export import export_ranker
+from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
+
+QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}
+TREES: dict[str, Any] = {"max_trees": 12, "min_leaf_documents": 5, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(30))
+
+
+@pytest.fixture(scope="module")
+def with_missing(data: RankingDataset) -> RankingDataset:
+    features = data.features.copy()
+    features[(data.relevance > 0) & (np.arange(data.n_documents) % 3 > 0), 3] = np.nan  # worth knowing of
+    return RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
+
+
+RANKERS: list[Ranker] = [
+    *(
+        DirectRanker(**QUICK, transform=name)
+        for name in ("standard", "signed-log", "quantile-normal", "auto")
+    ),
+    *(
+        DirectRanker(**QUICK, activation=activation)
+        for activation in ("relu", "elu", "softplus", "softsign", "leaky_relu", "sigmoid")
+    ),
+    DirectRanker(**QUICK, normalisation="batch", activation="gelu"),
+    DirectRanker(**QUICK, normalisation="layer", activation="silu"),
+    DirectRanker(**{**QUICK, "hidden_layers": ()}),
+    RankSVM(),
+    AdaRank(max_rounds=3, transform="piecewise-linear"),
+    LambdaMART(**TREES),
+]
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+def test_onnx_and_c_hold_everything(ranker: Ranker, with_missing: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(with_missing)
+    for to in ("onnx", "c"):
+        parity = export_ranker(ranker, tmp_path / to, to=to, rows=with_missing)
+        assert parity.n_documents == with_missing.n_documents
+        assert parity.largest_difference < 2e-6
+        assert json.loads((tmp_path / to / "parity.json").read_text())["to"] == to
+
+
+@pytest.mark.parametrize(
+    ("ranker", "targets"),
+    [
+        (DirectRanker(**QUICK, transform="standard", activation="tanh"), ["solr"]),
+        (DirectRanker(**QUICK, transform="standard", normalisation="batch"), ["solr"]),
+        (DirectRanker(**QUICK, activation="leaky_relu"), ["solr"]),
+        (DirectRanker(**QUICK, transform="none", activation="sigmoid"), ["solr"]),
+        (AdaRank(max_rounds=3, transform="piecewise-linear"), ["solr"]),
+        (RankSVM(transform="standard"), ["solr", "elasticsearch"]),
+        (RankSVM(transform="none"), ["solr", "elasticsearch"]),
+        (LambdaMART(**TREES), ["solr", "elasticsearch", "elasticsearch-ranklib"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "-".join(value),
+)
+def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(data)
+    for to in targets:
+        parity = export_ranker(ranker, tmp_path / to, to=to, rows=data)
+        assert parity.largest_difference < 5e-6
+        names = {path.name for path in (tmp_path / to).iterdir()}
+        assert names == {"features.json", "model.json", "parity.json"}
+
+
+@pytest.mark.parametrize(
+    ("ranker", "to", "reason"),
+    [
+        (DirectRanker(**QUICK, transform="query-z-score"), "c", "looks at all documents of a query"),
+        (Ensemble(DirectRanker(**QUICK), 2, random_state=0), "onnx", "export one of its rankers_"),
+        (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),
+        (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),
+        (DirectRanker(**QUICK, normalisation="layer"), "solr", "no layer normalisation"),
+        (DirectRanker(**QUICK), "elasticsearch", "has no nets"),
+        (RankSVM(transform="quantile-normal"), "elasticsearch", "export to 'onnx' or 'c'"),
+        (RankSVM(transform="standard"), "elasticsearch-ranklib", "is for trees"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else str(value)[:12],
+)
+def test_refusals(ranker: Ranker, to: str, reason: str, data: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(data)
+    with pytest.raises(ExportError, match=reason):
+        export_ranker(ranker, tmp_path / "out", to=to, rows=data)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART(**TREES), DirectRanker(**QUICK)])
+def test_engines_have_no_missing_values(ranker: Ranker, with_missing: RankingDataset, tmp_path: Path) -> None:
+    ranker.fit(with_missing)
+    with pytest.raises(ExportError, match="gives a model 0 for a missing value"):
+        export_ranker(ranker, tmp_path / "out", to="solr", rows=with_missing)
+
+
+def test_wrong_calls(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = RankSVM(transform="standard").fit(data)
+    with pytest.raises(ValueError, match="did you mean 'onnx'"):
+        export_ranker(ranker, tmp_path / "out", to="onxx", rows=data)
+    with pytest.raises(ValueError, match="no documents"):
+        export_ranker(ranker, tmp_path / "out", to="c", rows=data.features[:0])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(FileExistsError):
+        export_ranker(ranker, tmp_path / "out", to="solr", rows=data)
+    export_ranker(ranker, tmp_path / "out", to="solr", rows=data, overwrite=True)
