@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         SignedLog,
         Standard,
     )
-    from directranker.errors import DataError, LetorError, StorageError, TrainingWarning
+    from directranker.errors import DataError, FitError, LetorError, StorageError, TrainingWarning
     from directranker.metrics import (
         CONVENTIONS,
         Convention,
@@ -47,6 +47,15 @@ if TYPE_CHECKING:
         ndcg,
         precision,
         reciprocal_rank,
+    )
+    from directranker.model_selection import (
+        CellStore,
+        Entry,
+        NestedResult,
+        SearchResult,
+        grid_search,
+        nested_grid_search,
+        nested_searches,
     )
     from directranker.persistence import load_ranker, save_ranker
     from directranker.rankers import (
@@ -82,7 +91,7 @@ _HOMES = {
         "SignedLog",
         "Standard",
     ),
-    "errors": ("DataError", "LetorError", "StorageError", "TrainingWarning"),
+    "errors": ("DataError", "FitError", "LetorError", "StorageError", "TrainingWarning"),
     "metrics": (
         "CONVENTIONS",
         "Convention",
@@ -96,6 +105,15 @@ _HOMES = {
         "ndcg",
         "precision",
         "reciprocal_rank",
+    ),
+    "model_selection": (
+        "CellStore",
+        "Entry",
+        "NestedResult",
+        "SearchResult",
+        "grid_search",
+        "nested_grid_search",
+        "nested_searches",
     ),
     "persistence": ("load_ranker", "save_ranker"),
     "rankers": (
@@ -119,12 +137,15 @@ __all__ = [
     "CONVENTIONS",
     "AdaRank",
     "AutoTransform",
+    "CellStore",
     "Convention",
     "CoordinateAscent",
     "DataError",
     "DirectRanker",
     "ESRank",
     "Ensemble",
+    "Entry",
+    "FitError",
     "Fold",
     "GaussianClasses",
     "IESRRank",
@@ -134,6 +155,7 @@ __all__ = [
     "LetorError",
     "ListNet",
     "Metric",
+    "NestedResult",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
@@ -141,6 +163,7 @@ __all__ = [
     "RankNet",
     "RankSVM",
     "RankingDataset",
+    "SearchResult",
     "SignedLog",
     "Standard",
     "StorageError",
@@ -153,12 +176,15 @@ __all__ = [
     "evaluate",
     "evaluate_per_query",
     "example_dataset",
+    "grid_search",
     "inspect_dataset",
     "inspect_fold",
     "load_ranker",
     "make_synthetic",
     "mean_average_precision",
     "ndcg",
+    "nested_grid_search",
+    "nested_searches",
     "noisy_labels",
     "parse_letor",
     "precision",

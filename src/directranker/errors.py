@@ -2,9 +2,10 @@
 
 ```
 ValueError
-└── DataError            something is wrong with the data itself
-    ├── LetorError       a line of LETOR / SVMlight text cannot be read
-    └── StorageError     something saved is damaged, cut off or of another format
+├── DataError            something is wrong with the data itself
+│   ├── LetorError       a line of LETOR / SVMlight text cannot be read
+│   └── StorageError     something saved is damaged, cut off or of another format
+└── FitError             a training of a search failed, or its process died; finished ones are kept
 
 UserWarning
 └── TrainingWarning      training ended otherwise than planned, with the best weights so far
@@ -21,7 +22,7 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "LetorError", "StorageError", "TrainingWarning"]
+__all__ = ["DataError", "FitError", "LetorError", "StorageError", "TrainingWarning"]
 
 
 class DataError(ValueError):
@@ -52,6 +53,10 @@ def _letor_error(problem: str, path: str, line: int | None) -> LetorError:
 
 class StorageError(DataError):
     """Something saved that cannot be trusted: cut off, changed, or of an unknown format."""
+
+
+class FitError(ValueError):
+    """A training within a search failed, or the process that ran it died; finished cells are kept."""
 
 
 class TrainingWarning(UserWarning):

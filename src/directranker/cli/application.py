@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from directranker._version import __version__
+from directranker.cli.comparing import compare
 from directranker.cli.converting import convert
 from directranker.cli.demonstrating import demo
 from directranker.cli.evaluating import evaluate
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, evaluate):
+for command in (demo, inspect, convert, evaluate, compare):
     app.command()(command)
 
 

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from directranker.cli.comparing import answer_and_print
 from directranker.cli.console import console
 from directranker.cli.inspecting import print_inspection
 
-if TYPE_CHECKING:
-    from directranker.demonstration import Demonstration
-
 __all__ = ["demo"]
 
+DATA = "embedded-data-set"
 
-def demo() -> None:
-    """Make the embedded data set, inspect it, and rank it by its best single feature.
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results/demo"),
+    workers: Annotated[
+        int | None, typer.Option(help="Trainings at the same time; all cores unless given.")
+    ] = None,
+) -> None:
+    """Make the embedded data set, inspect it, and compare all rankers on it.
+
+    Like `directranker compare` with the quick grid, but with three folds instead of five. Labels from 2 on
+    are relevant, and what there is to choose is chosen on the validation part. Stopped, it goes on where it
+    was when started again.
 
     Example: `directranker demo`
     """
-    from directranker.demonstration import demonstrate
+    from directranker.data.inspection import inspect_dataset
+    from directranker.data.storage import is_saved_dataset
+    from directranker.data.synthetic import example_dataset
+    from directranker.experiments.request import Request
 
-    result = demonstrate()
-    print_inspection("embedded data set", result.inspection)
-    _print_ranking(result)
-
-
-def _print_ranking(result: Demonstration) -> None:
-    from rich.table import Table
-
-    table = Table("ranked by", "NDCG@10", "MAP", box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, values in result.rows.items():
-        table.add_row(name, *(f"{mean:.3f} ± {error:.3f}" for mean, error in values.values()))
-    out = console()
-    out.print(
-        f"\nChosen on {result.n_train} queries, measured on {result.n_test} others "
-        "(mean ± standard error over queries, convention paper, seed 0):"
-    )
-    out.print(table)
+    data = example_dataset()
+    print_inspection(DATA, inspect_dataset(data, threshold=2))
+    console().print("\nComparing all rankers on it; the first time, kernels are compiled on the way.")
+    out.mkdir(parents=True, exist_ok=True)
+    if not is_saved_dataset(out / DATA):
+        data.save(out / DATA)
+    request = Request(str(out / DATA), threshold="2", folds=3, inner_folds="vali")
+    answer_and_print(request, out, workers=workers)

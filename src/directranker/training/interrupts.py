@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 __all__ = ["DeferredInterrupt"]
 
@@ -13,11 +13,16 @@ __all__ = ["DeferredInterrupt"]
 class DeferredInterrupt:
     """Within it, a first Ctrl-C only sets `requested`; a second one interrupts as usual.
 
+    `n_requested` counts them in this process, for who must know of one that a training kept to itself.
+
+    >>> before = DeferredInterrupt.n_requested
     >>> with DeferredInterrupt() as interrupt:
     ...     signal.raise_signal(signal.SIGINT)
-    ...     interrupt.requested
-    True
+    ...     interrupt.requested, DeferredInterrupt.n_requested - before
+    (True, 1)
     """
+
+    n_requested: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self.requested = False
@@ -40,3 +45,4 @@ class DeferredInterrupt:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        DeferredInterrupt.n_requested += 1

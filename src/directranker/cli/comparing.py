@@ -1,0 +1,167 @@
+"""`directranker compare`: all rankers on the same folds, by the same protocol, and what is significant."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directranker.cli.console import AsJson, print_json
+
+if TYPE_CHECKING:
+    from directranker.experiments.request import Request
+
+__all__ = ["answer_and_print", "compare"]
+
+INTERRUPTED = 130
+
+
+class Format(StrEnum):
+    """How the results are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+
+
+def compare(
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A folder with Fold1, Fold2, …, or one data set in any format.", show_default=False
+        ),
+    ] = None,
+    rankers: Annotated[str, typer.Option(help="Names with commas between, or all.")] = "all",
+    metric: Annotated[
+        list[str], typer.Option(help="Such as ndcg@10 and map; each is searched and trained for.")
+    ] = ["ndcg@10", "map"],  # noqa: B006 - typer copies it
+    grid: Annotated[str, typer.Option(help="quick, paper, or a .toml or .yaml file.")] = "quick",
+    inner_folds: Annotated[
+        str, typer.Option(help="Parameters are chosen by so many inner folds, or on the vali part.")
+    ] = "5",
+    seeds: Annotated[int, typer.Option(help="How often each final training is repeated.", min=1)] = 1,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            help="The lowest label that is relevant; known: the data set's own, else 1; none: graded."
+        ),
+    ] = "known",
+    convention: Annotated[str, typer.Option(help="The rules of the metrics.")] = "paper",
+    folds: Annotated[int, typer.Option(help="How many folds to make of a single data set.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder of the results; results/NAME unless given.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Trainings at the same time; all cores unless given.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to train on.")] = None,
+    output: Annotated[Format, typer.Option("--format", help="How to print the results.")] = Format.TABLE,
+    status: Annotated[bool, typer.Option("--status", help="Only say how far this comparison is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare rankers: the same folds, parameters chosen within each, and which differences are significant.
+
+    Every finished training is kept in the folder of the results. A comparison that was stopped, by whatever,
+    goes on where it was when the same command is given again.
+
+    Example: `directranker compare MQ2008 --rankers DirectRanker,LambdaMART,RankNet`
+    """
+    from directranker.experiments.request import Request
+
+    if data is None and (out is None or not status):
+        raise typer.BadParameter("name the data; with --status --out FOLDER it may be left out")
+    folder = out or Path("results") / (data or Path()).resolve().name
+    if status:
+        _print_status(folder, as_json=as_json)
+        return
+    request = Request(
+        data=str(data),
+        rankers=rankers,
+        metrics=tuple(metric),
+        grid=grid,
+        inner_folds=inner_folds,
+        seeds=seeds,
+        threshold=threshold,
+        convention=convention,
+        folds=folds,
+    )
+    answer_and_print(request, folder, workers=workers, cluster=cluster, output=output, as_json=as_json)
+
+
+def answer_and_print(
+    request: Request,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    output: Format = Format.TABLE,
+    as_json: bool = False,
+) -> None:
+    """Run the comparison, or what is missing of it, and print what came out."""
+    from directranker.cli.comparison_view import print_comparison
+    from directranker.experiments.request import finished_comparison
+    from directranker.experiments.results import RESULTS
+    from directranker.experiments.tables import TABLE_FORMATS
+
+    digest = request.digest()
+    comparison = finished_comparison(folder, digest)
+    if comparison is None:
+        _run(request, digest, folder, workers, cluster)
+        comparison = finished_comparison(folder, digest)
+    if comparison is None:
+        raise RuntimeError(
+            f"{folder} holds another comparison than the one just written; is another running?"
+        )
+    if as_json:
+        print_json(_read_json(folder / RESULTS))
+    elif output is Format.TABLE:
+        print_comparison(comparison, folder / RESULTS)
+    else:
+        typer.echo(TABLE_FORMATS[output.value][1](comparison), nl=False)
+
+
+def _read_json(path: Path) -> object:
+    import json
+
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _run(request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None) -> None:
+    from directranker.cli.comparison_view import search_bar
+    from directranker.experiments.answering import answer
+
+    command = " ".join(["directranker", *sys.argv[1:]])
+    with search_bar() as bar:
+        try:
+            answer(
+                request,
+                folder,
+                digest=digest,
+                command=command,
+                workers=workers,
+                cluster=cluster,
+                progress=bar.show,
+            )
+        except KeyboardInterrupt:
+            bar.close()
+            typer.echo(
+                f"directranker: interrupted; {bar.done} of {bar.total} cells are kept in {folder}, "
+                "and the same command goes on from there",
+                err=True,
+            )
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _print_status(folder: Path, *, as_json: bool) -> None:
+    from directranker.cli.comparison_view import print_status
+    from directranker.experiments.answering import status_of
+
+    status = status_of(folder)
+    if as_json:
+        print_json({name: {"done": done, "total": total} for name, (done, total) in status.items()})
+    else:
+        print_status(status, folder)

@@ -1,0 +1,178 @@
+"""A comparison on the terminal: its table, how far it is, and the bar while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from directranker.cli.console import console
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from directranker.experiments.results import Comparison
+    from directranker.experiments.table_cells import ScoreCell
+    from directranker.model_selection.progress import Progress
+
+__all__ = ["SearchBar", "print_comparison", "print_status", "search_bar"]
+
+BEST = "*"  # a terminal, or what its output is piped to, may not know bold
+
+
+def print_comparison(comparison: Comparison, path: Path) -> None:
+    """Print how well and how long, what the signs mean, and where the results are."""
+    from rich.text import Text
+
+    from directranker.experiments.table_cells import legend, protocol_of
+
+    out = console()
+    out.print(Text(protocol_of(comparison)))
+    out.print(_score_table(comparison))
+    for line in legend(comparison, best=BEST):
+        out.print(Text(line, style="dim"))
+    out.print()
+    out.print(_time_table(comparison))
+    out.print(Text(_machine(comparison), style="dim"))
+    out.print(Text(f"\nresults: {path}"), soft_wrap=True)
+
+
+def _score_table(comparison: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from directranker.experiments.table_cells import published_notes, score_cell
+
+    letters = published_notes(comparison)
+    cells = {
+        metric: [score_cell(comparison, result, metric) for result in comparison.rankers]
+        for metric in comparison.metrics
+    }
+    table = Table(box=None, header_style="bold")
+    table.add_column("ranker", no_wrap=True)
+    columns: list[list[Text]] = []
+    for metric, column in cells.items():
+        table.add_column(metric.upper(), no_wrap=True)
+        columns.append([_score(cell) for cell in column])
+        if any(cell.published for cell in column):
+            table.add_column("published", no_wrap=True)
+            columns.append([_published(cell, letters) for cell in column])
+    for result, *row in zip(comparison.rankers, *columns, strict=True):
+        table.add_row(Text(result.ranker), *row)
+    return table
+
+
+def _score(cell: ScoreCell) -> Any:
+    from rich.text import Text
+
+    from directranker.experiments.table_cells import SYMBOL
+
+    return (
+        Text(f"{cell.text} {BEST}", style="bold")
+        if cell.is_best
+        else Text(cell.text + f" {SYMBOL}" * cell.is_level)
+    )
+
+
+def _published(cell: ScoreCell, letters: Mapping[str, str]) -> Any:
+    from rich.text import Text
+
+    return Text(cell.published + (f" ({letters[cell.note]})" if cell.note else ""), style="dim")
+
+
+def _time_table(comparison: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from directranker.experiments.table_cells import TIME_COLUMNS, time_cells
+
+    table = Table("ranker", *TIME_COLUMNS, box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for result in comparison.rankers:
+        table.add_row(*map(Text, (result.ranker, *time_cells(result))))
+    return table
+
+
+def _machine(comparison: Comparison) -> str:
+    place = comparison.environment
+    return (
+        "Seconds of one training on a whole training part and of scoring its test part, "
+        f"{place['workers']} at the same time with {place['threads']} thread"
+        f"{'s' if place['threads'] != 1 else ''} each, on {place['machine']} with {place['cores']} cores."
+    )
+
+
+def print_status(status: Mapping[str, tuple[int, int]], folder: Path) -> None:
+    """Print how many cells of each ranker are finished."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    table = Table("ranker", "cells", "of", "", box=None, header_style="bold")
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for ranker, (done, total) in status.items():
+        table.add_row(ranker, f"{done:,}", f"{total:,}", ProgressBar(total, done, width=30))
+    done, total = (sum(counts) for counts in zip(*status.values(), strict=True))
+    out = console()
+    out.print(table)
+    words = "finished" if done == total else "the command that started it goes on from there"
+    out.print(f"{done:,} of {total:,} cells in {folder}: {words}", soft_wrap=True, markup=False)
+
+
+class SearchBar:
+    """One bar over all cells with rate and time left, and below it the best score of each ranker so far."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        stderr = Console(stderr=True)
+        self.done = self.total = 0
+        self._bar = Progress(
+            TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}")
+        )
+        self._task = self._bar.add_task("", total=None, pace="")
+        self._best: Mapping[tuple[str, str], float] = {}
+        self._live = Live(console=stderr, transient=True, get_renderable=self._render, refresh_per_second=4)
+        if stderr.is_terminal:
+            self._live.start()
+
+    def show(self, progress: Progress) -> None:
+        """Take in how far the search is."""
+        self.done, self.total, self._best = progress.done, progress.total, progress.best
+        self._bar.update(self._task, completed=progress.done, total=progress.total, pace=_pace(progress))
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        self._live.stop()
+
+    def _render(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        scores: dict[str, list[str]] = {}
+        for (ranker, metric), score in self._best.items():
+            scores.setdefault(ranker, []).append(f"{metric} {score:.3f}")
+        lines = [f"  {ranker}: {', '.join(values)}" for ranker, values in scores.items()]
+        return Group(self._bar, Text("\n".join(lines), style="dim"))
+
+
+def _pace(progress: Progress) -> str:
+    if not progress.rate:
+        return ""
+    left = round(progress.seconds_left or 0)
+    return f"{progress.rate:.1f} cells/s, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+
+
+@contextmanager
+def search_bar() -> Iterator[SearchBar]:
+    """A bar on standard error while a search runs; quiet where that is no terminal."""
+    bar = SearchBar()
+    try:
+        yield bar
+    finally:
+        bar.close()

@@ -1,0 +1,4 @@
+"""Experiments: the paper's comparison of rankers, its significance, and its results as tables.
+
+Modules are imported where they are needed: a finished comparison is shown without the rankers being loaded.
+"""

@@ -1,0 +1,252 @@
+"""Rankers compared as in the paper: the same folds, parameters chosen within each, and tests between them.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.experiments.protocol import by_protocol, rotated_folds
+>>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
+>>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], inner_folds="vali", workers=1)
+>>> [result.ranker for result in found.rankers], found.best("map").ranker
+(['RankSVM', 'AdaRank'], 'RankSVM')
+>>> [(test.first, test.second, test.p_corrected < 0.01) for test in found.tests]
+[('RankSVM', 'AdaRank', True)]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.data.folds import Fold
+from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
+from directranker.experiments.environment import environment
+from directranker.experiments.grids import as_grid
+from directranker.experiments.protocol import FoldedData
+from directranker.experiments.published import PublishedValue, published_seconds, published_value
+from directranker.experiments.results import (
+    Comparison,
+    FoldScore,
+    Measured,
+    PairedTest,
+    QueryValues,
+    RankerResult,
+    Timing,
+    write_results,
+)
+from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
+from directranker.experiments.tables import write_tables
+from directranker.model_selection.fitting import in_json
+from directranker.model_selection.nested import nested_searches
+from directranker.model_selection.nested_result import FoldResult, NestedResult
+from directranker.model_selection.plan import Entry
+from directranker.model_selection.progress import Report
+
+__all__ = ["CELLS", "compare_rankers", "entries_of"]
+
+CELLS = "cells.sqlite"
+
+
+def compare_rankers(
+    folds: FoldedData | Iterable[Fold],
+    *,
+    rankers: str | Iterable[str] = ALL,
+    grid: str | Path | Mapping[str, Any] = "quick",
+    metrics: Sequence[str] = ("ndcg@10", "map"),
+    inner_folds: int | Literal["vali"] = 5,
+    seeds: int = 1,
+    convention: str = "paper",
+    out: str | Path | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Report | None = None,
+) -> Comparison:
+    """Compare rankers on the same folds.
+
+    Parameters
+    ----------
+    folds
+        Data as `open_folds` gives it, or folds whose labels are binary already where they shall be.
+    rankers
+        Names of `CONTENDERS`, in a list or with commas between, or `"all"`.
+    grid
+        `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values.
+    metrics, inner_folds, seeds, convention, workers, cluster, progress
+        See `nested_grid_search`.
+    out
+        A folder, made where there is none, for finished trainings and for the results in all formats. The
+        same call with the same folder goes on where another one was stopped.
+
+    """
+    data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    searches = nested_searches(
+        entries_of(rankers, grid),
+        data.folds,
+        metrics=metrics,
+        inner_folds=inner_folds,
+        seeds=seeds,
+        convention=convention,
+        store=None if folder is None else folder / CELLS,
+        workers=workers,
+        cluster=cluster,
+        progress=progress,
+    )
+    protocol = {
+        "metrics": list(metrics),
+        "convention": convention,
+        "inner_folds": inner_folds,
+        "seeds": seeds,
+        "grid_name": str(grid) if isinstance(grid, str | Path) else "given",
+    }
+    comparison = _assembled(data, searches, protocol, workers)
+    if folder is not None:
+        write_tables(comparison, folder)
+        write_results(comparison, folder)
+    return comparison
+
+
+def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[Entry]:
+    """What the search is asked for: each ranker with its grid."""
+    grids = as_grid(grid)
+    return [Entry(one.name, one.ranker(), grids[one.name]) for one in chosen_contenders(rankers)]
+
+
+def _assembled(
+    data: FoldedData,
+    searches: Mapping[str, NestedResult],
+    protocol: Mapping[str, Any],
+    workers: int | None,
+) -> Comparison:
+    metrics = protocol["metrics"]
+    published_as = data.published_as if protocol["convention"] == "paper" else None
+    results = tuple(_ranker_result(search, published_as) for search in searches.values())
+    values = {metric: _query_values(metric, searches) for metric in metrics}
+    return Comparison(
+        request={
+            "name": data.name,
+            "n_folds": len(data.folds),
+            "origin": data.origin,
+            "threshold": data.threshold,
+            "rankers": list(searches),
+            **protocol,
+        },
+        rankers=results,
+        tests=tuple(test for metric in metrics for test in _tests(results, values[metric])),
+        environment={
+            **environment(workers=workers),
+            "threads": max(cell.threads for search in searches.values() for cell in _cells(search)),
+        },
+        per_query=tuple(values.values()),
+    )
+
+
+def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:
+    measured = [_measured(search, metric) for metric in search.metrics]
+    if published_as is not None:
+        measured = [
+            replace(one, published=published_value(search.name, published_as, one.metric)) for one in measured
+        ]
+    return RankerResult(
+        ranker=search.name,
+        description=CONTENDERS[search.name].description,
+        n_candidates=len(search.candidates),
+        measured=tuple(measured),
+        timing=_timing(search, published_seconds(search.name, published_as or "")),
+    )
+
+
+def _measured(search: NestedResult, metric: str) -> Measured:
+    return Measured(
+        metric=metric,
+        mean=_number(search.mean(metric)),
+        error=_number(search.standard_error(metric)),
+        folds=tuple(_fold_score(fold) for fold in search.of(metric)),
+    )
+
+
+def _fold_score(fold: FoldResult) -> FoldScore:
+    parameters = {name: in_json(value) for name, value in fold.parameters.items()}
+    scores = fold.scores
+    return FoldScore(fold.fold, _number(scores.mean()), tuple(map(_number, scores)), parameters)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _cells(search: NestedResult) -> list[Any]:
+    return [cell for metric in search.metrics for fold in search.of(metric) for cell in fold.cells]
+
+
+def _timing(search: NestedResult, published: PublishedValue | None) -> Timing:
+    """Of the final trainings: the mean over seeds and metrics first, then over the folds."""
+    fit, score = (
+        np.mean([[times.mean() for times in seconds(metric)] for metric in search.metrics], axis=0)
+        for seconds in (search.fit_seconds, search.score_seconds)
+    )
+    cells = _cells(search)
+    return Timing(
+        fit_seconds=float(fit.mean()),
+        fit_error=_standard_error(fit),
+        score_seconds=float(score.mean()),
+        score_error=_standard_error(score),
+        n_train=float(np.mean([cell.n_train for cell in cells])),
+        n_test=float(np.mean([cell.n_test for cell in cells])),
+        published=published,
+    )
+
+
+def _standard_error(values: NDArray[np.float64]) -> float | None:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
+def _query_values(metric: str, searches: Mapping[str, NestedResult]) -> QueryValues:
+    of_first = next(iter(searches.values())).of(metric)
+    return QueryValues(
+        metric=metric,
+        folds=tuple(fold.fold for fold in of_first for _ in fold.query_ids),
+        queries=tuple(query for fold in of_first for query in fold.query_ids.tolist()),
+        values={
+            name: tuple(_number(value) for fold in search.of(metric) for value in fold.per_query)
+            for name, search in searches.items()
+        },
+    )
+
+
+def _tests(results: Sequence[RankerResult], values: QueryValues) -> list[PairedTest]:
+    """Every pair of rankers by one metric."""
+    pairs = list(combinations(results, 2))
+    if not pairs:
+        return []
+    columns = {name: np.array(column, dtype=np.float64) for name, column in values.values.items()}
+    differences = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
+    counted = differences[:, ~np.isnan(differences).any(axis=0)]
+    if not counted.shape[1]:
+        return []  # no query counts, so nothing can be told apart
+    p_values = randomisation_tests(counted)
+    corrected = holm_corrected(p_values)
+    return [
+        PairedTest(
+            metric=values.metric,
+            first=one.ranker,
+            second=other.ranker,
+            difference=float(counted[number].mean()),
+            p_value=float(p_values[number]),
+            p_corrected=float(corrected[number]),
+            sigma=_sigma(one.by(values.metric), other.by(values.metric)),
+        )
+        for number, (one, other) in enumerate(pairs)
+    ]
+
+
+def _sigma(one: Measured, other: Measured) -> float | None:
+    if one.mean is None or other.mean is None or one.error is None or other.error is None:
+        return None
+    return _number(sigma_between(one.mean, one.error, other.mean, other.error))

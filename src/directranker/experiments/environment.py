@@ -1,0 +1,38 @@
+"""Where results were computed: the machine, its cores and the versions of what computes.
+
+>>> sorted(environment(workers=2))
+['cores', 'machine', 'python', 'versions', 'workers']
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from directranker._version import __version__
+from directranker.model_selection.fingerprints import VERSIONS_OF
+from directranker.model_selection.threads import cores_given
+
+__all__ = ["environment"]
+
+
+def environment(*, workers: int | None) -> dict[str, Any]:
+    """What a reader of timings and figures may want to know."""
+    return {
+        "machine": _processor(),
+        "cores": cores_given(),
+        "workers": min(workers or cores_given(), cores_given()),
+        "python": platform.python_version(),
+        "versions": {"directranker": __version__, **{name: version(name) for name in VERSIONS_OF}},
+    }
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")  # platform.processor() is empty on most Linux systems
+    if information.exists():
+        for line in information.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

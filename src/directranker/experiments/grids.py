@@ -1,0 +1,141 @@
+"""Which parameters are tried for each ranker: the paper's grid, a quick one, or one from a file.
+
+`paper` searches what the paper searched for the DirectRanker, and the usual ranges of the others' own
+publications and of RankLib. `quick` leaves rankers at their defaults, where nothing has to be chosen and no
+inner fit is needed, and tries a few values for those that train in a blink. A file names rankers and the
+values of their parameters, in TOML or YAML; rankers that it does not name stay at their defaults:
+
+    [DirectRanker]
+    hidden_layers = [[64], [128]]
+    dropout = [0.3, 0.5]
+
+>>> named_grid("quick")["RankSVM"]
+{'l2': [0.01, 0.03, 0.1]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from directranker.experiments.contenders import CONTENDERS
+from directranker.experiments.grid_files import parse_grid
+from directranker.metrics.rules import unknown_word
+
+__all__ = ["GRIDS", "Grid", "as_grid", "named_grid"]
+
+Choices = dict[str, list[Any]]
+"""The values to try, by parameter."""
+Grid = Mapping[str, Choices | list[Choices]]
+"""By ranker: all combinations of the choices, or of each of several sets of choices."""
+
+# The comparison sets seeds, metrics and threads itself; the others change no result.
+_NOT_CHOSEN = ("random_state", "metric", "n_jobs", "device", "checkpoint", "progress", "callbacks")
+
+_PUBLISHED_LAYERS = [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
+_OUR_NETS: Choices = {
+    "hidden_layers": [(64,), (128,), (256, 64)],
+    "dropout": [0.3, 0.5],
+    "weight_decay": [0.0, 0.01, 0.1],
+}
+_EVOLUTION: Choices = {"generations": [500, 1300, 3000], "steps": ["cauchy", "gaussian", "levy"]}
+
+_PAPER: dict[str, Choices | list[Choices]] = {
+    "DirectRanker-paper": {
+        "hidden_layers": _PUBLISHED_LAYERS,
+        "weight_decay": [0.0, 0.001, 0.01, 0.1],
+        "dropout": [0.0, 0.5],
+        "early_stopping": [True, False],
+    },
+    "DirectRanker": _OUR_NETS,
+    "RankNet": {"hidden_layers": [(10,), (32,), (64,)], "learning_rate": [0.005, 0.02, 0.05]},
+    "ListNet": {"hidden_layers": [(), (10,), (32,)], "learning_rate": [0.0001, 0.001, 0.01]},
+    "LambdaMART": {
+        "n_leaves": [7, 10, 31],
+        "max_trees": [300, 1000],
+        "learning_rate": [0.02, 0.05, 0.1],
+    },
+    "AdaRank": {"tolerance": [0.0, 0.002, 0.01], "max_consecutive": [2, 5], "negative": [False, True]},
+    "ESRank": _EVOLUTION,
+    "IESRRank": _EVOLUTION,
+    "IESVMRank": _EVOLUTION,
+    "LambdaDirectRanker": _OUR_NETS,
+    "CoordinateAscent": {"restarts": [1, 5], "tolerance": [0.0001, 0.001]},
+    "RankSVM": {"l2": [0.003, 0.01, 0.03, 0.1, 0.3], "cost": ["hinge", "squared_hinge"]},
+    "Ensemble": {"ranker__hidden_layers": [(64,), (128,)], "ranker__dropout": [0.3, 0.5]},
+}
+
+_QUICK: dict[str, Choices | list[Choices]] = {
+    "AdaRank": {"tolerance": [0.0, 0.002]},
+    "RankSVM": {"l2": [0.01, 0.03, 0.1]},
+}
+
+
+def _for_all(grid: dict[str, Choices | list[Choices]]) -> Grid:
+    return MappingProxyType({name: grid.get(name, {}) for name in CONTENDERS})
+
+
+GRIDS: Mapping[str, Grid] = MappingProxyType({"quick": _for_all(_QUICK), "paper": _for_all(_PAPER)})
+
+
+def named_grid(name: str) -> Grid:
+    """A grid by its name.
+
+    >>> named_grid("qick")
+    Traceback (most recent call last):
+    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', or a .toml or
+    .yaml file
+    """
+    if name not in GRIDS:
+        raise ValueError(f"{unknown_word('grid', name, GRIDS)}, or a .toml or .yaml file")
+    return GRIDS[name]
+
+
+def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
+    """A grid by its name, from a file that ends in .toml, .yaml or .yml, or from a mapping; checked.
+
+    >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
+    Traceback (most recent call last):
+    ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? There are 'cost', 'l2',
+    'max_rounds', 'normalise', 'pairs', 'tolerance', 'transform'
+    """
+    if isinstance(grid, Mapping):
+        return _for_all(_checked(grid, "the grid"))
+    path = Path(grid)
+    if path.suffix.lower() not in (".toml", ".yaml", ".yml"):
+        return named_grid(str(grid))
+    return _for_all(_checked(parse_grid(path), str(path)))
+
+
+def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
+    checked: dict[str, Choices | list[Choices]] = {}
+    for ranker, choices in grid.items():
+        if ranker not in CONTENDERS:
+            raise ValueError(f"{source}: {unknown_word('ranker', ranker, CONTENDERS)}")
+        where = f"{source}, {ranker}"
+        several = isinstance(choices, list)
+        sets = [_checked_choices(ranker, one, where) for one in (choices if several else [choices])]
+        checked[ranker] = sets if several else sets[0]
+    return checked
+
+
+def _checked_choices(ranker: str, choices: Any, where: str) -> Choices:
+    if not isinstance(choices, Mapping):
+        raise ValueError(f"{where}: has {choices!r}; give parameters, each with a list of values to try")
+    parameters = CONTENDERS[ranker].ranker().get_params()
+    known = sorted(name for name in parameters if name.rpartition("__")[2] not in _NOT_CHOSEN)
+    for parameter, values in choices.items():
+        if parameter not in known:
+            raise ValueError(f"{where}: {unknown_word('parameter', parameter, known)}")
+        if not isinstance(values, list | tuple) or not values:
+            raise ValueError(f"{where}: {parameter} is {values!r}; give a list of values to try")
+    return {parameter: [_as_value(value) for value in values] for parameter, values in choices.items()}
+
+
+def _as_value(value: Any) -> Any:
+    """Layers are tuples in Python and lists in files; a result must not depend on where they came from."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_as_value(one) for one in value)
+    return value

@@ -1,0 +1,122 @@
+"""What stands in the tables of a comparison, whatever they are written in.
+
+The best ranker of each metric stands out, those that the test cannot tell from it are marked, and published
+figures that are not comparable refer to a note.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from directranker.experiments.results import Comparison, RankerResult
+
+__all__ = [
+    "LEVEL",
+    "SYMBOL",
+    "TIME_COLUMNS",
+    "ScoreCell",
+    "legend",
+    "protocol_of",
+    "published_notes",
+    "score_cell",
+    "time_cells",
+    "with_error",
+]
+
+LEVEL = 0.05
+SYMBOL = "≈"
+TIME_COLUMNS = ("training, s", "scoring, s", "training, ms/document", "scoring, µs/document")
+
+
+@dataclass(frozen=True)
+class ScoreCell:
+    """A ranker's mean by a metric, and how it stands to the best one's."""
+
+    text: str
+    is_best: bool
+    is_level: bool
+    """Not the best, but not significantly worse than it."""
+    published: str
+    """The paper's figure, empty where there is none."""
+    note: str
+    """Why that is not comparable."""
+
+
+def score_cell(comparison: Comparison, result: RankerResult, metric: str) -> ScoreCell:
+    """What a table says about one ranker by one metric."""
+    measured = result.by(metric)
+    best = comparison.best(metric)
+    is_best = best is not None and best.ranker == result.ranker
+    test = None if best is None else comparison.test(metric, result.ranker, best.ranker)
+    published = measured.published
+    return ScoreCell(
+        text=with_error(measured.mean, measured.error),
+        is_best=is_best,
+        is_level=test is not None and test.p_corrected >= LEVEL,
+        published="" if published is None else with_error(published.mean, published.error),
+        note="" if published is None else published.note,
+    )
+
+
+def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> str:
+    """A mean with its standard error.
+
+    >>> with_error(0.7381, 0.0112), with_error(0.507, None), with_error(None, None)
+    ('0.738 ± 0.011', '0.507', '–')
+    """
+    if mean is None:
+        return "–"
+    return f"{mean:.{digits}f}" if error is None else f"{mean:.{digits}f} ± {error:.{digits}f}"
+
+
+def time_cells(result: RankerResult) -> tuple[str, ...]:
+    """Seconds of training and scoring, and both by document: the columns `TIME_COLUMNS`."""
+    timing = result.timing
+    return (
+        with_error(timing.fit_seconds, timing.fit_error, digits=2),
+        with_error(timing.score_seconds, timing.score_error, digits=4),
+        f"{timing.fit_milliseconds_per_document:.3f}",
+        f"{timing.score_microseconds_per_document:.2f}",
+    )
+
+
+def published_notes(comparison: Comparison) -> dict[str, str]:
+    """A letter for each note on published figures, in the order of the table."""
+    values = [
+        value
+        for result in comparison.rankers
+        for value in (*(one.published for one in result.measured), result.timing.published)
+        if value is not None and value.note
+    ]
+    notes = dict.fromkeys(value.note for value in values)
+    return {note: chr(ord("a") + number) for number, note in enumerate(notes)}
+
+
+def protocol_of(comparison: Comparison) -> str:
+    """How the figures came about, in a sentence or two."""
+    request = comparison.request
+    labels = (
+        "labels as they are"
+        if request["threshold"] is None
+        else f"labels ≥ {request['threshold']:g} relevant, queries without left out"
+    )
+    seeds = request["seeds"]
+    chosen = (
+        "on the validation part"
+        if request["inner_folds"] == "vali"
+        else (f"by {request['inner_folds']}-fold cross-validation on each training part")
+    )
+    return (
+        f"{request['name']}: {request['n_folds']} folds ({request['origin']}); {labels}; "
+        f"convention {request['convention']}; grid {request['grid_name']}, parameters chosen {chosen}; "
+        f"{seeds} seed{'s' if seeds > 1 else ''}; mean ± standard error over the folds."
+    )
+
+
+def legend(comparison: Comparison, *, best: str = "Bold") -> list[str]:
+    """What the signs of a table mean; `best` is how the best stands out."""
+    lines = [
+        f"{best} is the best, {SYMBOL} not significantly worse than it: p ≥ {LEVEL:g} by a randomisation "
+        "test over queries, Holm-corrected for all pairs."
+    ]
+    return [*lines, *(f"({letter}) {note}." for note, letter in published_notes(comparison).items())]

@@ -1,0 +1,74 @@
+"""Checksums of what a result depends on besides its parameters: the data, our own code, the packages below.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> data = example_dataset()
+>>> data_fingerprint(data) == data_fingerprint(data.select(range(data.n_queries)))
+True
+>>> data_fingerprint(data) == data_fingerprint(data.binarise(1))
+False
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import directranker
+from directranker.data.dataset import RankingDataset
+
+__all__ = ["ROOMS", "VERSIONS_OF", "code_fingerprint", "data_fingerprint", "environment_fingerprint"]
+
+ROOMS = (
+    "compilation.py",
+    "data",
+    "metrics",
+    "pairs",
+    "nn",
+    "costs",
+    "training",
+    "rankers",
+    "model_selection/fitting.py",
+)
+"""The files and folders of the package that can change a result."""
+VERSIONS_OF = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
+BLOCK_BYTES = 1 << 24
+
+
+def data_fingerprint(data: RankingDataset) -> str:
+    """Of all features, labels and which rows make a query; names and ids do not reach a ranker."""
+    digest = hashlib.sha256()
+    for array in (data.features, data.relevance, data.offsets):
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        _add(digest, array)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, array: NDArray[Any]) -> None:
+    rows = max(1, BLOCK_BYTES // max(1, array.nbytes // max(1, len(array))))
+    for start in range(0, len(array), rows):
+        digest.update(np.ascontiguousarray(array[start : start + rows]).data)
+
+
+@functools.cache
+def code_fingerprint() -> str:
+    """Of the sources of `ROOMS`, as they are when a process first asks."""
+    package = Path(directranker.__file__).parent
+    digest = hashlib.sha256()
+    for room in ROOMS:
+        place = package / room
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(f"{file.relative_to(package).as_posix()}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def environment_fingerprint() -> str:
+    """Of the code and of the versions of the packages that it computes with."""
+    versions = [f"{name} {version(name)}" for name in VERSIONS_OF]
+    return hashlib.sha256("\n".join([code_fingerprint(), *versions]).encode()).hexdigest()

@@ -1,0 +1,210 @@
+"""One training as a search runs it: fitted, timed, measured, all in one call that any process can make.
+
+>>> from directranker.data.synthetic import example_dataset
+>>> from directranker.model_selection.cells import Part
+>>> from directranker.rankers import RankSVM
+>>> train, test = Part("all", tuple(range(60))), Part("all", tuple(range(60, 90)))
+>>> fit = Fit(RankSVM(), "RankSVM", {}, 0, train, None, test, ("ndcg@10", "map"))
+>>> one, other = run_fit(fit, {"ndcg@10": "a", "map": "b"}, {"all": example_dataset()}, threads=1)
+>>> one.key, one.metric, other.metric, 0.5 < one.score < 1
+('a', 'ndcg@10', 'map', True)
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+
+from directranker.data.dataset import RankingDataset
+from directranker.errors import FitError, TrainingWarning
+from directranker.metrics import evaluate_per_query
+from directranker.metrics.metric import mean_of_queries
+from directranker.model_selection.cells import Cell, Fit, configured
+from directranker.model_selection.threads import with_threads
+from directranker.training.interrupts import DeferredInterrupt
+
+__all__ = ["fit_by_query", "predict_by_query", "run_fit"]
+
+# What makes a fit long, and what it may be in one that only compiles kernels.
+SHORT = {
+    "max_epochs": 1,
+    "max_steps": 2,
+    "max_trees": 2,
+    "max_rounds": 2,
+    "generations": 2,
+    "restarts": 1,
+    "n_estimators": 2,
+    "n": 1,
+}
+_warm: set[str] = set()
+
+
+def run_fit(
+    fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], *, threads: int
+) -> list[Cell]:
+    """Train, measure and give a cell per metric.
+
+    Raises
+    ------
+    FitError
+        Where the training or the measuring fails; it says which one it was.
+    KeyboardInterrupt
+        Also where the ranker itself would keep the best so far after Ctrl-C: that is no result.
+
+    """
+    interrupts = DeferredInterrupt.n_requested
+    try:
+        with warnings.catch_warnings():
+            # A search has too many trainings to tell how each of them ended.
+            warnings.simplefilter("ignore", TrainingWarning)
+            cells = _cells(fit, keys, data, threads)
+    except FitError:
+        raise
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise FitError(f"the training of {fit} failed: {problem} (finished cells are kept)") from error
+    if DeferredInterrupt.n_requested > interrupts:
+        raise KeyboardInterrupt
+    return cells
+
+
+def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
+    estimator = _quiet(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
+    train, test = fit.train.of(data), fit.test.of(data)
+    validation = None if fit.validation is None else fit.validation.of(data)
+    _warm_up(estimator, train.n_features, validated=validation is not None)
+    start = time.perf_counter()
+    fit_by_query(estimator, train, validation)
+    fitted = time.perf_counter()
+    scores = predict_by_query(estimator, test)
+    scored = time.perf_counter()
+    values = evaluate_per_query(
+        test.relevance, scores, offsets=test.offsets, metrics=fit.metrics, convention=fit.convention
+    )
+    return [
+        Cell(
+            key=keys[metric],
+            data=fit.train.data,
+            fold=fit.fold,
+            ranker=fit.name,
+            parameters={name: in_json(value) for name, value in fit.parameters.items()},
+            inner_fold=fit.inner_fold,
+            metric=metric,
+            seed=fit.seed,
+            score=mean_of_queries(values[metric]),
+            per_query=values[metric] if fit.keep_queries else None,
+            fit_seconds=fitted - start,
+            score_seconds=scored - fitted,
+            n_train=train.n_documents,
+            n_test=test.n_documents,
+            threads=threads,
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        for metric in fit.metrics
+    ]
+
+
+def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDataset | None = None) -> Any:
+    """Fit on a data set; queries reach whoever takes `qid`, also within a pipeline.
+
+    `validation` is handed as `eval_set` to estimators whose `fit` names it; a pipeline's does not.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from directranker.data.synthetic import example_dataset
+    >>> from directranker.data.transforms import QueryMinMax
+    >>> from directranker.rankers import RankSVM
+    >>> data = example_dataset().select(range(20))
+    >>> for one in (RankSVM(), make_pipeline(QueryMinMax(), RankSVM()), Ridge()):
+    ...     len(predict_by_query(fit_by_query(one, data), data)) == data.n_documents
+    True
+    True
+    True
+    """
+    options: dict[str, Any] = {}
+    if validation is not None and "eval_set" in inspect.signature(estimator.fit).parameters:
+        options["eval_set"] = (validation.features, validation.relevance, query_numbers(validation))
+    return _with_queries(estimator.fit, train, train.features, train.relevance, **options)
+
+
+def predict_by_query(estimator: Any, data: RankingDataset) -> NDArray[Any]:
+    """Scores of all documents, query by query."""
+    return np.asarray(_with_queries(estimator.predict, data, data.features))
+
+
+def _with_queries(method: Callable[..., Any], data: RankingDataset, *arguments: Any, **options: Any) -> Any:
+    """Call it with `qid` where it takes one, by its own name or by scikit-learn's routing."""
+    parameters = inspect.signature(method).parameters
+    routed = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if "qid" not in parameters and not routed:
+        return method(*arguments, **options)
+    within = nullcontext() if "qid" in parameters else config_context(enable_metadata_routing=True)
+    with within:
+        return method(*arguments, qid=query_numbers(data), **options)
+
+
+def query_numbers(data: RankingDataset) -> NDArray[np.int64]:
+    """The number of each document's query; ids are not in a cell's key, so no ranker sees them."""
+    return np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+
+
+def _quiet(estimator: Any) -> Any:
+    """Without bars of its own."""
+    names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "progress"]
+    return estimator.set_params(**dict.fromkeys(names, False))
+
+
+def _warm_up(estimator: Any, n_features: int, *, validated: bool) -> None:
+    """Compile what a first fit with such words would compile, so that no measured time holds it."""
+    parameters = estimator.get_params()
+    words = {name: str(value) for name, value in parameters.items() if isinstance(value, str | bool)}
+    kind = json.dumps([str(type(estimator)), words, validated], sort_keys=True)
+    if kind in _warm:
+        return
+    _warm.add(kind)
+    short = {
+        name: SHORT[last]
+        for name in parameters
+        if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
+    }
+    made_up = _made_up(n_features)
+    try:
+        brief = clone(estimator).set_params(**short)
+        predict_by_query(fit_by_query(brief, made_up, made_up if validated else None), made_up)
+    except Exception:  # the real fit will tell what is wrong
+        return
+
+
+def _made_up(n_features: int) -> RankingDataset:
+    rng = np.random.default_rng(0)
+    relevance = np.tile(np.repeat([0.0, 1.0, 2.0], 10), 8)
+    features = rng.normal(size=(len(relevance), n_features)).astype(np.float32)
+    features[:, :1] += relevance[:, None]
+    return RankingDataset(features, relevance, np.arange(9) * 30, np.arange(8))
+
+
+def in_json(value: Any) -> Any:
+    """A parameter as JSON can hold it; what it cannot, in words.
+
+    >>> in_json((64, 32)), in_json(np.float32(0.5)), in_json(dict)
+    ([64, 32], 0.5, "<class 'dict'>")
+    """
+    try:
+        return json.loads(json.dumps(value, default=_plain))
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)

@@ -1,0 +1,110 @@
+"""Where trainings run on one machine: in this process or in processes beside it. `cluster` goes further.
+
+Each way yields the cells of a training as soon as it has ended, in any order. Data goes to a worker once, as
+a memory-mapped folder, not with each training.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import tempfile
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from directranker.data.dataset import RankingDataset
+from directranker.errors import FitError
+from directranker.model_selection.cells import Cell, Fit
+from directranker.model_selection.fingerprints import environment_fingerprint
+from directranker.model_selection.fitting import run_fit
+from directranker.model_selection.threads import limited_threads, set_threads
+
+__all__ = ["Task", "bare", "run_here", "run_in_processes"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training that is still to run, with the keys of its cells."""
+
+    fit: Fit
+    keys: Mapping[str, str]
+    environment: str
+
+    def run(self, data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
+        """Run it; the keys are only true where it is run by the code that they were made by."""
+        if environment_fingerprint() != self.environment:
+            raise FitError(
+                f"a worker on {socket.gethostname()} has another version of directranker or of a package "
+                "that it computes with than the process that started the search; install the same everywhere "
+                "and start all anew (finished cells are kept)"
+            )
+        return run_fit(self.fit, self.keys, data, threads=threads)
+
+
+def run_here(
+    tasks: Sequence[Task], data: Mapping[str, RankingDataset], threads: int
+) -> Generator[list[Cell]]:
+    """One after another in this process."""
+    with limited_threads(threads):
+        for task in tasks:
+            yield task.run(data, threads)
+
+
+def run_in_processes(
+    tasks: Sequence[Task], data: Mapping[str, RankingDataset], workers: int, threads: int
+) -> Generator[list[Cell]]:
+    """In so many processes, which stay for later calls; they end with this one."""
+    with tempfile.TemporaryDirectory(prefix="directranker-") as name, _joblib_quiet():
+        folder = Path(name)
+        for number, dataset in enumerate(data.values()):
+            bare(dataset).save(folder / str(number))
+        places = {key: str(number) for number, key in enumerate(data)}
+        with parallel_config("loky", inner_max_num_threads=threads, initializer=_leave_interrupts_to_parent):
+            parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", max_nbytes=None)
+            results = parallel(delayed(_run_saved)(task, name, places, threads) for task in tasks)
+        try:
+            yield from results
+        except BrokenProcessPool:
+            raise FitError(
+                "a worker process was killed, most likely because memory ran out; finished cells are kept. "
+                "Start the same again with fewer workers, which need less memory together"
+            ) from None
+        finally:
+            results.close()
+
+
+@contextlib.contextmanager
+def _joblib_quiet() -> Iterator[None]:
+    """Without its remarks on workers that it replaces, as they grow, and on results nobody waits for."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+        warnings.filterwarnings("ignore", r"\d+ tasks (have been|which were)", UserWarning)
+        yield
+
+
+def _leave_interrupts_to_parent() -> None:
+    # Ctrl-C reaches all processes of a terminal; the parent ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def bare(data: RankingDataset) -> RankingDataset:
+    """Without ids and texts, which no ranker sees."""
+    return RankingDataset(data.features, data.relevance, data.offsets, np.arange(data.n_queries))
+
+
+_opened: tuple[str, dict[str, RankingDataset]] = ("", {})
+
+
+def _run_saved(task: Task, folder: str, places: Mapping[str, str], threads: int) -> list[Cell]:
+    global _opened  # noqa: PLW0603 - a worker keeps open what it opened, until the next search
+    if _opened[0] != folder:
+        _opened = (folder, {name: RankingDataset.load(Path(folder, place)) for name, place in places.items()})
+    set_threads(threads)
+    return task.run(_opened[1], threads)

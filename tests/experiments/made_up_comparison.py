@@ -1,0 +1,64 @@
+"""A small comparison with known figures, for the tests of its formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from directranker.experiments.published import PublishedValue
+from directranker.experiments.results import (
+    Comparison,
+    FoldScore,
+    Measured,
+    PairedTest,
+    QueryValues,
+    RankerResult,
+    Timing,
+)
+
+__all__ = ["made_up_comparison"]
+
+NOTE = "measured by other rules & with 100 % other data; not comparable"
+
+
+def made_up_comparison() -> Comparison:
+    """Three rankers by two metrics: A_1 is best by NDCG, B level with it, C worse; C alone has a MAP."""
+    return Comparison(
+        request={
+            "name": "data_1 #2",
+            "n_folds": 2,
+            "origin": "given",
+            "threshold": 2.0,
+            "metrics": ["ndcg@10", "map"],
+            "convention": "paper",
+            "grid_name": "quick",
+            "inner_folds": 5,
+            "seeds": 1,
+        },
+        rankers=(
+            _result("A_1", 0.75, None),
+            _result("B", 0.74, PublishedValue(0.72, 0.012)),
+            replace(_result("C", 0.5, PublishedValue(0.507, None, NOTE)), n_candidates=3),
+        ),
+        tests=(
+            PairedTest("ndcg@10", "A_1", "B", 0.01, 0.3, 0.3, 1.5),
+            PairedTest("ndcg@10", "A_1", "C", 0.25, 0.001, 0.003, 20.0),
+            PairedTest("ndcg@10", "B", "C", 0.24, 0.001, 0.003, 19.0),
+        ),
+        environment={"machine": "M", "cores": 2, "workers": 2, "threads": 1, "python": "3", "versions": {}},
+        digest="d1",
+        per_query=(
+            QueryValues("ndcg@10", ("Fold1", "Fold2"), (7, "q"), {"A_1": (0.8, None), "C": (0.5, 0.25)}),
+        ),
+    )
+
+
+def _result(name: str, mean: float, published: PublishedValue | None) -> RankerResult:
+    folds = (
+        FoldScore("Fold1", mean - 0.01, (mean - 0.01,), {"hidden_layers": [64, 32], "l2": 0.1}),
+        FoldScore("Fold2", mean + 0.01, (mean + 0.01,), {}),
+    )
+    ndcg = Measured("ndcg@10", mean, 0.01, folds, published)
+    only_c = 0.25 if name == "C" else None
+    by_map = Measured("map", only_c, None, tuple(replace(fold, score=only_c, seeds=()) for fold in folds))
+    timing = Timing(2.0, 0.5, 0.01, None, n_train=4000, n_test=1000)
+    return RankerResult(name, f"what {name} is", 1, (ndcg, by_map), timing)

@@ -1,0 +1,114 @@
+"""The table of rankers and the grids: by name, from files, and what is said about a wrong one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.model_selection import ParameterGrid
+
+from directranker.experiments.contenders import CONTENDERS, chosen_contenders
+from directranker.experiments.grids import GRIDS, as_grid
+
+
+def test_contenders_are_chosen_by_name_once_and_in_order() -> None:
+    assert [one.name for one in chosen_contenders("RankSVM, AdaRank,RankSVM")] == ["RankSVM", "AdaRank"]
+    assert [one.name for one in chosen_contenders("all")] == list(CONTENDERS)
+    assert [one.name for one in chosen_contenders(["ListNet"])] == ["ListNet"]
+    with pytest.raises(ValueError, match="no ranker is named"):
+        chosen_contenders(" , ")
+
+
+def test_each_call_makes_a_new_ranker() -> None:
+    for contender in CONTENDERS.values():
+        assert contender.ranker() is not contender.ranker()
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_candidate_of_the_named_grids_is_taken_by_its_ranker(name: str) -> None:
+    assert set(GRIDS[name]) == set(CONTENDERS)
+    for ranker, choices in GRIDS[name].items():
+        for candidate in ParameterGrid(choices):
+            changed = CONTENDERS[ranker].ranker().set_params(**candidate).get_params()
+            assert {key: changed[key] for key in candidate} == candidate
+    as_grid(GRIDS[name])  # what is built in passes the same checks as what comes from a file
+
+
+def test_the_papers_grid_is_the_published_one() -> None:
+    grid: Any = GRIDS["paper"]["DirectRanker-paper"]
+    assert grid["hidden_layers"] == [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
+    assert (min(grid["weight_decay"]), max(grid["weight_decay"])) == (0, 0.1)
+    assert grid["dropout"] == [0, 0.5]
+    assert grid["early_stopping"] == [True, False]
+
+
+def test_the_quick_grid_tries_at_most_three_candidates() -> None:
+    assert max(len(ParameterGrid(choices)) for choices in GRIDS["quick"].values()) == 3
+
+
+TOML = """
+[DirectRanker]
+hidden_layers = [[64], [128, 32]]
+dropout = [0.3]
+
+[[RankSVM]]
+l2 = [0.1, 1.0]
+
+[[RankSVM]]
+cost = ["hinge"]
+"""
+
+YAML = """
+DirectRanker:
+  hidden_layers: [[64], [128, 32]]
+  dropout: [0.3]
+RankSVM:
+  - l2: [0.1, 1.0]
+  - cost: [hinge]
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("g.toml", TOML), ("g.yaml", YAML), ("g.yml", YAML)])
+def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    grid = as_grid(tmp_path / name)
+    assert grid["DirectRanker"] == {"hidden_layers": [(64,), (128, 32)], "dropout": [0.3]}
+    assert grid["RankSVM"] == [{"l2": [0.1, 1.0]}, {"cost": ["hinge"]}]
+    assert grid["LambdaMART"] == {}
+    assert as_grid(str(tmp_path / name)) == grid
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("g.toml", "[RankSWM]\nl2 = [1]", "g.toml: ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
+        (
+            "g.toml",
+            "[LambdaMART]\nn_leafs = [7]",
+            "g.toml, LambdaMART: parameter 'n_leafs' is unknown; did you mean 'n_leaves'?",
+        ),
+        ("g.toml", "[RankSVM]\nrandom_state = [7]", "g.toml, RankSVM: parameter 'random_state' is unknown"),
+        ("g.toml", "[Ensemble]\nranker__metric = ['map']", "parameter 'ranker__metric' is unknown"),
+        ("g.toml", "[RankSVM]\nl2 = 0.5", "g.toml, RankSVM: l2 is 0.5; give a list of values to try"),
+        ("g.toml", "[RankSVM]\nl2 = []", "g.toml, RankSVM: l2 is []; give a list of values to try"),
+        ("g.toml", "RankSVM = 3", "g.toml, RankSVM: has 3; give parameters"),
+        ("g.toml", "[RankSVM\n", "g.toml: cannot be read: Expected ']'"),
+        ("g.yaml", "RankSVM: [1", "g.yaml: cannot be read: while parsing a flow sequence"),
+        ("g.yaml", "- 1", "g.yaml: names no ranker"),
+        ("g.yaml", "", "g.yaml: names no ranker"),
+        ("g.yaml", "\xff", "g.yaml: names no ranker"),
+        ("g.csv", "", "is unknown; there are 'quick', 'paper', or a .toml or .yaml file"),
+    ],
+)
+def test_faults_name_file_ranker_and_parameter(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=re.escape(message)) as told:
+        as_grid(tmp_path / name)
+    assert "\n" not in str(told.value)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.toml does not exist; give 'quick'"):
+        as_grid(tmp_path / "none.toml")
