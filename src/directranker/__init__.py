@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from directranker._version import __version__
 
 if TYPE_CHECKING:
+    from directranker.classification import Boundaries, class_boundaries
     from directranker.data.dataset import RankingDataset, concatenate
     from directranker.data.folds import Fold, read_fold, read_folds
     from directranker.data.formats import read_dataset, write_dataset
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "classification": ("Boundaries", "class_boundaries"),
     "data.dataset": ("RankingDataset", "concatenate"),
     "data.folds": ("Fold", "read_fold", "read_folds"),
     "data.formats": ("read_dataset", "write_dataset"),
@@ -137,6 +139,7 @@ __all__ = [
     "CONVENTIONS",
     "AdaRank",
     "AutoTransform",
+    "Boundaries",
     "CellStore",
     "Convention",
     "CoordinateAscent",
@@ -170,6 +173,7 @@ __all__ = [
     "TrainingWarning",
     "__version__",
     "average_precision",
+    "class_boundaries",
     "concatenate",
     "dcg",
     "err",
