@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from directranker._version import __version__
 
 if TYPE_CHECKING:
-    from directranker.classification import Boundaries, class_boundaries
+    from directranker.classification import Boundaries, OrderClassifier, class_boundaries
     from directranker.data.dataset import RankingDataset, concatenate
     from directranker.data.folds import Fold, read_fold, read_folds
     from directranker.data.formats import read_dataset, write_dataset
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "classification": ("Boundaries", "class_boundaries"),
+    "classification": ("Boundaries", "OrderClassifier", "class_boundaries"),
     "data.dataset": ("RankingDataset", "concatenate"),
     "data.folds": ("Fold", "read_fold", "read_folds"),
     "data.formats": ("read_dataset", "write_dataset"),
@@ -159,6 +159,7 @@ __all__ = [
     "ListNet",
     "Metric",
     "NestedResult",
+    "OrderClassifier",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
