@@ -35,6 +35,10 @@ if TYPE_CHECKING:
         Standard,
     )
     from directranker.errors import DataError, FitError, LetorError, StorageError, TrainingWarning
+    from directranker.experiments.comparison import compare_rankers
+    from directranker.experiments.protocol import open_folds
+    from directranker.experiments.results import Comparison, read_results
+    from directranker.experiments.significance import randomisation_test
     from directranker.metrics import (
         CONVENTIONS,
         Convention,
@@ -94,6 +98,10 @@ _HOMES = {
         "Standard",
     ),
     "errors": ("DataError", "FitError", "LetorError", "StorageError", "TrainingWarning"),
+    "experiments.comparison": ("compare_rankers",),
+    "experiments.protocol": ("open_folds",),
+    "experiments.results": ("Comparison", "read_results"),
+    "experiments.significance": ("randomisation_test",),
     "metrics": (
         "CONVENTIONS",
         "Convention",
@@ -141,6 +149,7 @@ __all__ = [
     "AutoTransform",
     "Boundaries",
     "CellStore",
+    "Comparison",
     "Convention",
     "CoordinateAscent",
     "DataError",
@@ -175,6 +184,7 @@ __all__ = [
     "__version__",
     "average_precision",
     "class_boundaries",
+    "compare_rankers",
     "concatenate",
     "dcg",
     "err",
@@ -191,13 +201,16 @@ __all__ = [
     "nested_grid_search",
     "nested_searches",
     "noisy_labels",
+    "open_folds",
     "parse_letor",
     "precision",
+    "randomisation_test",
     "read_dataset",
     "read_fold",
     "read_folds",
     "read_letor",
     "read_parquet",
+    "read_results",
     "reciprocal_rank",
     "save_ranker",
     "write_dataset",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from directranker import StorageError
+from directranker.experiments.published import published_seconds
 from directranker.experiments.results import read_results, write_results
 from directranker.experiments.table_cells import legend, protocol_of, published_notes, score_cell
 from directranker.experiments.tables import as_csv, as_latex, as_markdown, write_tables
@@ -47,7 +48,11 @@ def test_the_best_is_known_and_who_is_level_with_it() -> None:
     assert [cell.is_best for cell in cells] == [True, False, False]
     assert [cell.is_level for cell in cells] == [False, True, False]
     assert [cell.text for cell in cells] == ["0.750 ± 0.010", "0.740 ± 0.010", "0.500 ± 0.010"]
-    assert [cell.published for cell in cells] == ["", "0.720 ± 0.012", "0.507"]
+    assert [(cell.published, cell.letter) for cell in cells] == [
+        ("", ""),
+        ("0.720 ± 0.012", ""),
+        ("0.507", "a"),
+    ]
     by_map = [score_cell(comparison, result, "map") for result in comparison.rankers]
     assert [(cell.text, cell.is_best) for cell in by_map] == [("–", False), ("–", False), ("0.250", True)]
     assert comparison.best("map") is comparison.rankers[2]
@@ -134,6 +139,17 @@ def test_latex_is_well_formed() -> None:
     code = [line for line in text.splitlines() if not line.startswith("%")]
     assert "±" not in "".join(code)
     assert not re.search(r"(?<!\\)[%#]", "".join(code))
+
+
+def test_published_times_have_a_column_where_there_are_any() -> None:
+    comparison = made_up_comparison()
+    assert "published, s" not in as_markdown(comparison)
+    first, *others = comparison.rankers
+    seconds = published_seconds("RankNet", "MSLR-WEB10K")
+    timed = replace(first, timing=replace(first.timing, published=seconds))
+    text = as_markdown(replace(comparison, rankers=(timed, *others)))
+    assert "| A_1 | 2.00 ± 0.50 | 10.0 | 0.500 | 10.00 | 2215 ± 351 (a) |" in text
+    assert "| B | 2.00 ± 0.50 | 10.0 | 0.500 | 10.00 |  |" in text
 
 
 def test_tables_are_written_beside_the_results(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from directranker.cli.converting import convert
 from directranker.cli.demonstrating import demo
 from directranker.cli.evaluating import evaluate
 from directranker.cli.inspecting import inspect
+from directranker.cli.neighbouring import neighbours
 
 __all__ = ["app", "main"]
 
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, evaluate, compare):
+for command in (demo, inspect, convert, evaluate, compare, neighbours):
     app.command()(command)
 
 

@@ -43,7 +43,7 @@ def compare(
     inner_folds: Annotated[
         str, typer.Option(help="Parameters are chosen by so many inner folds, or on the vali part.")
     ] = "5",
-    seeds: Annotated[int, typer.Option(help="How often each final training is repeated.", min=1)] = 1,
+    seeds: Annotated[int, typer.Option(help="How often each final training is repeated.", min=1)] = 3,
     threshold: Annotated[
         str,
         typer.Option(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from directranker.cli.console import console
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     from directranker.experiments.results import Comparison
     from directranker.experiments.table_cells import ScoreCell
@@ -43,63 +44,57 @@ def _score_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from directranker.experiments.table_cells import published_notes, score_cell
+    from directranker.experiments.table_cells import score_table
 
-    letters = published_notes(comparison)
-    cells = {
-        metric: [score_cell(comparison, result, metric) for result in comparison.rankers]
-        for metric in comparison.metrics
-    }
-    table = Table(box=None, header_style="bold")
-    table.add_column("ranker", no_wrap=True)
-    columns: list[list[Text]] = []
-    for metric, column in cells.items():
-        table.add_column(metric.upper(), no_wrap=True)
-        columns.append([_score(cell) for cell in column])
-        if any(cell.published for cell in column):
-            table.add_column("published", no_wrap=True)
-            columns.append([_published(cell, letters) for cell in column])
-    for result, *row in zip(comparison.rankers, *columns, strict=True):
-        table.add_row(Text(result.ranker), *row)
+    header, rows = score_table(comparison, Text, _score, _published)
+    table = Table("ranker", *header[1:], box=None, header_style="bold")
+    for column in table.columns:
+        column.no_wrap = True
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _score(cell: ScoreCell) -> Any:
+def _score(cell: ScoreCell) -> Text:
     from rich.text import Text
 
     from directranker.experiments.table_cells import SYMBOL
 
     return (
-        Text(f"{cell.text} {BEST}", style="bold")
+        Text(f"{cell.text} {BEST}", "bold")
         if cell.is_best
         else Text(cell.text + f" {SYMBOL}" * cell.is_level)
     )
 
 
-def _published(cell: ScoreCell, letters: Mapping[str, str]) -> Any:
+def _published(cell: ScoreCell) -> Text:
     from rich.text import Text
 
-    return Text(cell.published + (f" ({letters[cell.note]})" if cell.note else ""), style="dim")
+    # Short, so that a terminal of 80 columns holds the table.
+    short = cell.published.replace("0.", ".").replace(" ± ", "±")
+    return Text(short + f" ({cell.letter})" * bool(cell.letter), "dim")
 
 
 def _time_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from directranker.experiments.table_cells import TIME_COLUMNS, time_cells
+    from directranker.experiments.table_cells import time_table
 
-    table = Table("ranker", *TIME_COLUMNS, box=None, header_style="bold")
+    header, rows = time_table(comparison)
+    table = Table("ranker", *header[1:], box=None, header_style="bold")
+    table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
-    for result in comparison.rankers:
-        table.add_row(*map(Text, (result.ranker, *time_cells(result))))
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 
 def _machine(comparison: Comparison) -> str:
     place = comparison.environment
     return (
-        "Seconds of one training on a whole training part and of scoring its test part, "
+        "One training on a whole training part and one scoring of its test part, "
         f"{place['workers']} at the same time with {place['threads']} thread"
         f"{'s' if place['threads'] != 1 else ''} each, on {place['machine']} with {place['cores']} cores."
     )

@@ -3,7 +3,8 @@
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.experiments.protocol import by_protocol, rotated_folds
 >>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
->>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], inner_folds="vali", workers=1)
+>>> quick = {"inner_folds": "vali", "seeds": 1, "workers": 1}
+>>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
 >>> [result.ranker for result in found.rankers], found.best("map").ranker
 (['RankSVM', 'AdaRank'], 'RankSVM')
 >>> [(test.first, test.second, test.p_corrected < 0.01) for test in found.tests]
@@ -12,6 +13,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.folds import Fold
+from directranker.data.folds import PARTS, Fold
 from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
 from directranker.experiments.environment import environment
 from directranker.experiments.grids import as_grid
@@ -40,6 +42,7 @@ from directranker.experiments.results import (
 )
 from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
 from directranker.experiments.tables import write_tables
+from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.fitting import in_json
 from directranker.model_selection.nested import nested_searches
 from directranker.model_selection.nested_result import FoldResult, NestedResult
@@ -58,7 +61,7 @@ def compare_rankers(
     grid: str | Path | Mapping[str, Any] = "quick",
     metrics: Sequence[str] = ("ndcg@10", "map"),
     inner_folds: int | Literal["vali"] = 5,
-    seeds: int = 1,
+    seeds: int = 3,
     convention: str = "paper",
     out: str | Path | None = None,
     workers: int | None = None,
@@ -134,6 +137,7 @@ def _assembled(
             "n_folds": len(data.folds),
             "origin": data.origin,
             "threshold": data.threshold,
+            "data_fingerprint": _fingerprint(data.folds),
             "rankers": list(searches),
             **protocol,
         },
@@ -145,6 +149,11 @@ def _assembled(
         },
         per_query=tuple(values.values()),
     )
+
+
+def _fingerprint(folds: Iterable[Fold]) -> str:
+    parts = [data_fingerprint(getattr(fold, part)) for fold in folds for part in PARTS]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:

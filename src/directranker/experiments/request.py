@@ -19,7 +19,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import directranker
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
 from directranker.experiments.results import RESULTS, Comparison, read_results
@@ -41,7 +40,7 @@ class Request:
     metrics: tuple[str, ...] = ("ndcg@10", "map")
     grid: str = "quick"
     inner_folds: str = "5"
-    seeds: int = 1
+    seeds: int = 3
     threshold: str = "known"
     convention: str = "paper"
     folds: int = 5
@@ -50,7 +49,7 @@ class Request:
         """A checksum of all that the answer depends on."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
         digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONS_OF).encode())
-        for path in (Path(self.data).resolve(), Path(self.grid), Path(directranker.__file__).parent):
+        for path in (Path(self.data).resolve(), Path(self.grid), Path(__file__).parents[1]):
             for file in _files(path):
                 digest.update(f"\n{file.relative_to(path)} {file.stat().st_size}\n".encode())
                 _add_content(digest, file)

@@ -6,26 +6,29 @@ figures that are not comparable refer to a note.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from directranker.experiments.results import Comparison, RankerResult
+from directranker.experiments.published import PublishedValue
+from directranker.experiments.results import Comparison, RankerResult, Timing
 
 __all__ = [
     "LEVEL",
     "SYMBOL",
-    "TIME_COLUMNS",
     "ScoreCell",
     "legend",
     "protocol_of",
     "published_notes",
     "score_cell",
-    "time_cells",
+    "score_table",
+    "time_table",
     "with_error",
 ]
 
+Written = TypeVar("Written")
 LEVEL = 0.05
 SYMBOL = "≈"
-TIME_COLUMNS = ("training, s", "scoring, s", "training, ms/document", "scoring, µs/document")
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class ScoreCell:
     """Not the best, but not significantly worse than it."""
     published: str
     """The paper's figure, empty where there is none."""
-    note: str
-    """Why that is not comparable."""
+    letter: str
+    """Of the note that says why that is not comparable."""
 
 
 def score_cell(comparison: Comparison, result: RankerResult, metric: str) -> ScoreCell:
@@ -54,7 +57,7 @@ def score_cell(comparison: Comparison, result: RankerResult, metric: str) -> Sco
         is_best=is_best,
         is_level=test is not None and test.p_corrected >= LEVEL,
         published="" if published is None else with_error(published.mean, published.error),
-        note="" if published is None else published.note,
+        letter="" if published is None else published_notes(comparison).get(published.note, ""),
     )
 
 
@@ -69,15 +72,52 @@ def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> s
     return f"{mean:.{digits}f}" if error is None else f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
-def time_cells(result: RankerResult) -> tuple[str, ...]:
-    """Seconds of training and scoring, and both by document: the columns `TIME_COLUMNS`."""
-    timing = result.timing
-    return (
+def score_table(
+    comparison: Comparison,
+    named: Callable[[str], Written],
+    emphasised: Callable[[ScoreCell], Written],
+    published: Callable[[ScoreCell], Written],
+) -> tuple[list[str], list[list[Written]]]:
+    """Header and rows of the table of scores, written by these functions; with published figures if any."""
+    header, columns = [""], [[named(result.ranker) for result in comparison.rankers]]
+    for metric in comparison.metrics:
+        cells = [score_cell(comparison, result, metric) for result in comparison.rankers]
+        header.append(metric.upper())
+        columns.append([emphasised(cell) for cell in cells])
+        if any(cell.published for cell in cells):
+            header.append("published")
+            columns.append([published(cell) for cell in cells])
+    return header, [list(row) for row in zip(*columns, strict=True)]
+
+
+def time_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of times; with the paper's where there are any."""
+    header = ["", "training, s", "scoring, ms", "training, ms/document", "scoring, µs/document"]
+    rows = [[result.ranker, *_time_cells(result.timing)] for result in comparison.rankers]
+    published = [result.timing.published for result in comparison.rankers]
+    if any(published):
+        letters = published_notes(comparison)
+        header.append("published, s")
+        for row, value in zip(rows, published, strict=True):
+            row.append("" if value is None else f"{_whole(value)} ({letters[value.note]})")
+    return header, rows
+
+
+def _time_cells(timing: Timing) -> list[str]:
+    return [
         with_error(timing.fit_seconds, timing.fit_error, digits=2),
-        with_error(timing.score_seconds, timing.score_error, digits=4),
+        with_error(1e3 * timing.score_seconds, _times(1e3, timing.score_error), digits=1),
         f"{timing.fit_milliseconds_per_document:.3f}",
         f"{timing.score_microseconds_per_document:.2f}",
-    )
+    ]
+
+
+def _whole(value: PublishedValue) -> str:
+    return with_error(value.mean, value.error, digits=0)
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
 
 
 def published_notes(comparison: Comparison) -> dict[str, str]:

@@ -16,13 +16,11 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import Comparison, RankerResult
 from directranker.experiments.table_cells import (
     SYMBOL,
-    TIME_COLUMNS,
     ScoreCell,
     legend,
     protocol_of,
-    published_notes,
-    score_cell,
-    time_cells,
+    score_table,
+    time_table,
 )
 
 __all__ = ["TABLE_FORMATS", "as_csv", "as_latex", "as_markdown", "write_tables"]
@@ -42,7 +40,7 @@ def as_csv(comparison: Comparison) -> str:
 _CSV_COLUMNS = (
     "ranker", "metric", "mean", "standard_error", "published", "published_error", "published_note",
     "p_against_best", "p_corrected", "sigma_against_best", "candidates",
-    "fit_seconds", "fit_error", "score_seconds", "score_error",
+    "fit_seconds", "fit_seconds_error", "score_seconds", "score_seconds_error",
 )  # fmt: skip
 
 
@@ -64,37 +62,19 @@ def as_markdown(comparison: Comparison) -> str:
     """Two tables, how well and how long, with what they mean."""
 
     def emphasised(cell: ScoreCell) -> str:
-        return f"**{cell.text}**" if cell.is_best else cell.text + (f" {SYMBOL}" if cell.is_level else "")
+        return f"**{cell.text}**" if cell.is_best else cell.text + f" {SYMBOL}" * cell.is_level
 
-    letters = published_notes(comparison)
-    header, rows = _score_rows(comparison, emphasised, lambda note: f" ({letters[note]})")
-    times = [[result.ranker, *time_cells(result)] for result in comparison.rankers]
+    def published(cell: ScoreCell) -> str:
+        return cell.published + f" ({cell.letter})" * bool(cell.letter)
+
     parts = [
         protocol_of(comparison),
-        _markdown_table(header, rows),
+        _markdown_table(*score_table(comparison, str, emphasised, published)),
         "\n".join(f"- {line}" for line in legend(comparison)),
-        "Seconds per training on a whole training part and per scoring of its test part:",
-        _markdown_table(["", *TIME_COLUMNS], times),
+        "How long a training on a whole training part takes, and scoring its test part:",
+        _markdown_table(*time_table(comparison)),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _score_rows(
-    comparison: Comparison, emphasised: Callable[[ScoreCell], str], marked: Callable[[str], str]
-) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of scores; published figures only where there are any."""
-    cells = {
-        metric: [score_cell(comparison, result, metric) for result in comparison.rankers]
-        for metric in comparison.metrics
-    }
-    header, columns = [""], [[result.ranker for result in comparison.rankers]]
-    for metric, column in cells.items():
-        header.append(metric.upper())
-        columns.append([emphasised(cell) for cell in column])
-        if any(cell.published for cell in column):
-            header.append("published")
-            columns.append([cell.published + (marked(cell.note) if cell.note else "") for cell in column])
-    return header, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -107,18 +87,19 @@ def as_latex(comparison: Comparison) -> str:
 
     def emphasised(cell: ScoreCell) -> str:
         text = _tex(cell.text)
-        return rf"\textbf{{{text}}}" if cell.is_best else text + (r"$^{\approx}$" if cell.is_level else "")
+        return rf"\textbf{{{text}}}" if cell.is_best else text + r"$^{\approx}$" * cell.is_level
 
-    letters = published_notes(comparison)
-    header, rows = _score_rows(comparison, emphasised, lambda note: rf"$^{{{letters[note]}}}$")
-    # Scores carry their own commands; names and published figures are plain text.
-    names = [[_tex(row[0]), *(cell.replace("±", r"$\pm$") for cell in row[1:])] for row in rows]
-    times = [[_tex(cell) for cell in (result.ranker, *time_cells(result))] for result in comparison.rankers]
-    comments = [f"% {line}" for line in (protocol_of(comparison), *legend(comparison))]
-    return "\n".join(
-        [*comments, _latex_table([_tex(cell) for cell in header], names),
-         _latex_table(["", *map(_tex, TIME_COLUMNS)], times), ""]
-    )  # fmt: skip
+    def published(cell: ScoreCell) -> str:
+        return _tex(cell.published) + rf"$^{{{cell.letter}}}$" * bool(cell.letter)
+
+    header, scores = score_table(comparison, _tex, emphasised, published)
+    times = [list(map(_tex, row)) for row in time_table(comparison)[1]]
+    parts = [
+        *(f"% {line}" for line in (protocol_of(comparison), *legend(comparison))),
+        _latex_table(list(map(_tex, header)), scores),
+        _latex_table(list(map(_tex, time_table(comparison)[0])), times),
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def _latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

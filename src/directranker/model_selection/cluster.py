@@ -37,7 +37,7 @@ def run_on_cluster(
             for task in tasks
         ]
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 yield future.result()
         except (KilledWorker, CancelledError) as error:
             raise FitError(

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import directranker
 from directranker.data.dataset import RankingDataset
 
 __all__ = ["ROOMS", "VERSIONS_OF", "code_fingerprint", "data_fingerprint", "environment_fingerprint"]
@@ -58,7 +57,7 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 @functools.cache
 def code_fingerprint() -> str:
     """Of the sources of `ROOMS`, as they are when a process first asks."""
-    package = Path(directranker.__file__).parent
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for room in ROOMS:
         place = package / room

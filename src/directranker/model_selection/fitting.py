@@ -32,6 +32,7 @@ from directranker.metrics import evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
 from directranker.model_selection.cells import Cell, Fit, configured
 from directranker.model_selection.threads import with_threads
+from directranker.rankers import Ranker
 from directranker.training.interrupts import DeferredInterrupt
 
 __all__ = ["fit_by_query", "predict_by_query", "run_fit"]
@@ -166,8 +167,10 @@ def _quiet(estimator: Any) -> Any:
 
 
 def _warm_up(estimator: Any, n_features: int, *, validated: bool) -> None:
-    """Compile what a first fit with such words would compile, so that no measured time holds it."""
+    """Compile what a first fit of a ranker with such words would, so that no measured time holds it."""
     parameters = estimator.get_params()
+    if not any(isinstance(part, Ranker) for part in (estimator, *parameters.values())):
+        return
     words = {name: str(value) for name, value in parameters.items() if isinstance(value, str | bool)}
     kind = json.dumps([str(type(estimator)), words, validated], sort_keys=True)
     if kind in _warm:

@@ -29,14 +29,10 @@ FEWEST_QUERIES = 10  # to learn anything from
 
 def budgets(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
     """The number of candidates and of training queries in each round; the last one has all queries."""
-    rounds = [(n_candidates, n_queries)]
-    while rounds[-1][0] >= FACTOR:
-        rounds.append((-(-rounds[-1][0] // FACTOR), n_queries))
-    last = len(rounds) - 1
-    return [
-        (n, min(n_queries, max(FEWEST_QUERIES, n_queries // FACTOR ** (last - number))))
-        for number, (n, _) in enumerate(rounds)
-    ]
+    sizes = [n_candidates]
+    while sizes[-1] >= FACTOR and n_queries // FACTOR ** len(sizes) >= FEWEST_QUERIES:
+        sizes.append(-(-sizes[-1] // FACTOR))
+    return [(size, n_queries // FACTOR ** (len(sizes) - 1 - number)) for number, size in enumerate(sizes)]
 
 
 def halve(

@@ -86,8 +86,9 @@ class CellStore:
         """Keep all of these or none; a cell that is there already stays as it is."""
         rows = [_row(cell) for cell in cells]
         places = ", ".join("?" * len(COLUMNS))
+        insert = f"INSERT INTO cells VALUES ({places}) ON CONFLICT (key) DO NOTHING"  # noqa: S608 - our words
         with self._problems_in_words(), self._transaction():
-            self._connection.executemany(f"INSERT OR IGNORE INTO cells VALUES ({places})", rows)  # noqa: S608
+            self._connection.executemany(insert, rows)
 
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
         """The cells that are there, by key."""

@@ -1,0 +1,377 @@
+"""`directranker compare` and `demo` as a user runs them: in processes of their own, some of them killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
+from directranker.cli import main
+from directranker.experiments.answering import status_of
+from directranker.experiments.contenders import CONTENDERS
+from directranker.experiments.protocol import by_protocol, rotated_folds
+
+GRID = """
+[RankSVM]
+l2 = [0.01, 0.1]
+
+[LambdaMART]
+max_trees = [20]
+n_leaves = [3, 7]
+
+[AdaRank]
+max_rounds = [30]
+"""
+RANKERS = "RankSVM,LambdaMART,AdaRank"
+OPTIONS = ("--rankers", RANKERS, "--grid", "grid.toml", "--inner-folds", "2", "--folds", "3", "--seeds", "1")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "directranker", *arguments]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, env=environment(), cwd=cwd
+    )
+
+
+def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        cwd=cwd,
+        start_new_session=True,
+    )
+
+
+class Ended(NamedTuple):
+    """How a command ended that ran in this process."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run_here(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """The command in this process, which spares the seconds of loading everything."""
+
+    def ended(*arguments: str) -> Ended:
+        monkeypatch.chdir(place)
+        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setattr(sys, "argv", ["directranker", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capsys.readouterr())
+
+    return ended
+
+
+def n_cells(folder: Path) -> int:
+    """How many cells are finished; none where the comparison has not begun."""
+    return (
+        sum(count.done for count in status_of(folder).values()) if (folder / "planned.json").exists() else 0
+    )
+
+
+def table(folder: Path) -> list[list[str]]:
+    """The table without the seconds, which no two runs share."""
+    with (folder / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return [[value for name, value in row.items() if "second" not in name] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small data set, a grid and a finished comparison in `whole`."""
+    folder = tmp_path_factory.mktemp("compare")
+    example_dataset().select(range(60)).save(folder / "data")
+    (folder / "grid.toml").write_text(GRID)
+    done = run("compare", "data", *OPTIONS, "--out", "whole", "--workers", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "whole.txt").write_text(done.stdout)
+    return folder
+
+
+def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
+    text = (place / "whole.txt").read_text()
+    assert "data: 3 folds (made by query, 3 parts, seed 0); labels ≥ 1 relevant" in text.replace("\n", "")
+    for ranker in RANKERS.split(","):
+        assert re.search(
+            rf"^ {ranker} +0\.\d{{3}} ± 0\.\d{{3}} [*≈ ] +0\.\d{{3}} ± 0\.\d{{3}}", text, re.MULTILINE
+        )
+    assert text.endswith("results: whole/results.json\n")
+    assert sorted(path.name for path in (place / "whole").iterdir()) == [
+        "cells.sqlite", "per_query.json", "planned.json", "request.json",
+        "results.csv", "results.json", "results.md", "results.tex",
+    ]  # fmt: skip
+
+
+def test_results_hold_what_a_report_needs(place: Path) -> None:
+    results = json.loads((place / "whole" / "results.json").read_text())
+    assert results["request"]["command"].startswith("directranker compare data --rankers RankSVM")
+    assert results["environment"]["cores"] >= 1
+    assert "torch" in results["environment"]["versions"]
+    assert len(results["tests"]) == 2 * 3
+    per_query = json.loads((place / "whole" / "per_query.json").read_text())["per_query"]
+    for measured in per_query:
+        assert len(measured["queries"]) == len(set(measured["queries"])) == len(measured["folds"])
+        for ranker in results["rankers"]:
+            (of_metric,) = [one for one in ranker["measured"] if one["metric"] == measured["metric"]]
+            for fold in of_metric["folds"]:
+                values = [
+                    value
+                    for value, name in zip(
+                        measured["values"][ranker["ranker"]], measured["folds"], strict=True
+                    )
+                    if name == fold["fold"]
+                ]
+                assert sum(values) / len(values) == pytest.approx(fold["score"])
+
+
+def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) -> None:
+    cells = (place / "whole" / "cells.sqlite").stat().st_mtime_ns
+    begin = time.perf_counter()
+    done = run("compare", "data", *OPTIONS, "--out", "whole", cwd=place)
+    seconds = time.perf_counter() - begin
+    assert done.stdout == (place / "whole.txt").read_text()
+    assert (place / "whole" / "cells.sqlite").stat().st_mtime_ns == cells
+    assert seconds < 3
+
+
+def test_nothing_heavy_is_loaded_to_show_a_finished_comparison(place: Path) -> None:
+    script = f"""
+import sys
+from directranker.cli import main
+sys.argv = ["directranker", "compare", "data", *{OPTIONS!r}, "--out", "whole"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+heavy = {{"torch", "sklearn", "numba", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=place
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "begin"),
+    [("csv", "ranker,metric,mean"), ("markdown", "data: 3 folds"), ("latex", "% data: 3 folds")],
+)
+def test_other_formats_are_printed_as_they_are_written(place: Path, form: str, begin: str) -> None:
+    done = run("compare", "data", *OPTIONS, "--out", "whole", "--format", form, cwd=place)
+    file = {"csv": "results.csv", "markdown": "results.md", "latex": "results.tex"}[form]
+    assert done.stdout == (place / "whole" / file).read_text()
+    assert done.stdout.startswith(begin)
+
+
+def test_json_is_the_results_file(place: Path) -> None:
+    done = run("compare", "data", *OPTIONS, "--out", "whole", "--json", cwd=place)
+    assert json.loads(done.stdout) == json.loads((place / "whole" / "results.json").read_text())
+
+
+def test_another_request_shares_the_cells_and_has_its_own_table(
+    place: Path, run_here: Callable[..., Ended]
+) -> None:
+    shutil.copytree(place / "whole", place / "shared")
+    cells = (place / "shared" / "cells.sqlite").read_bytes()
+    options = (
+        "compare",
+        "data",
+        *OPTIONS,
+        "--rankers",
+        "AdaRank,RankSVM",
+        "--out",
+        "shared",
+        "--format",
+        "csv",
+    )
+    done = run_here(*options, "--workers", "1")
+    rows = list(csv.DictReader(done.out.splitlines()))
+    assert [row["ranker"] for row in rows] == ["AdaRank", "RankSVM"] * 2
+    assert (place / "shared" / "cells.sqlite").read_bytes() == cells
+    whole = {(row[0], row[1]): row[2] for row in table(place / "whole")}
+    assert {(row["ranker"], row["metric"]): row["mean"] for row in rows}.items() <= whole.items()
+
+
+def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., Ended]) -> None:
+    options = ("--rankers", "RankSVM", "--metric", "ndcg@5", "--threshold", "none", "--convention", "graded")
+    done = run_here("compare", "data", *OPTIONS, *options, "--out", "graded", "--workers", "1", "--json")
+    results = json.loads(done.out)
+    assert results["request"]["threshold"] is None
+    assert results["tests"] == []
+    (measured,) = results["rankers"][0]["measured"]
+    expected = []
+    folds = rotated_folds(RankingDataset.load(place / "data"), n_folds=3)
+    for fold, of_fold in zip(folds, measured["folds"], strict=True):
+        kept = by_protocol(fold, None)
+        ranker = RankSVM(**of_fold["parameters"], random_state=0).fit(kept.train)
+        scores = ranker.predict(kept.test)
+        expected.append(Metric.parse("ndcg@5")(kept.test.relevance, scores, offsets=kept.test.offsets))
+    assert [fold["score"] for fold in measured["folds"]] == pytest.approx(expected)
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> None:
+    generator = np.random.default_rng(3)
+    arguments = ("compare", "data", *OPTIONS, "--out", "killed", "--workers", "1")
+    counts = [0]
+    for _ in range(2):
+        process = start(*arguments, cwd=place)
+        while process.poll() is None and n_cells(place / "killed") <= counts[-1]:
+            time.sleep(0.02)
+        time.sleep(generator.uniform(0, 0.2))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        counts.append(n_cells(place / "killed"))
+        assert counts[-1] >= counts[-2]
+    done = run(*arguments, cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert table(place / "killed") == table(place / "whole")
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(place: Path) -> None:
+    arguments = ("compare", "data", *OPTIONS, "--out", "stopped", "--workers", "1")
+    process = start(*arguments, cwd=place)
+    while process.poll() is None and n_cells(place / "stopped") < 2:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    if process.returncode == 0:
+        pytest.skip("it was quicker than the interrupt")
+    assert process.returncode == 130
+    told = re.fullmatch(
+        r"directranker: interrupted; (\d+) of 66 cells are kept in stopped, and the same command goes on.*\n",
+        errors,
+    )
+    assert told, errors
+    assert int(told[1]) == n_cells(place / "stopped")
+
+
+def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> None:
+    done = run_here("compare", "data", "--status", "--out", "whole")
+    assert re.search(r"^ RankSVM +30 +30 ", done.out, re.MULTILINE)
+    assert "66 of 66 cells in whole: finished" in done.out
+    counts = json.loads(run_here("compare", "--status", "--out", "whole", "--json").out)
+    assert counts["AdaRank"] == {"done": 6, "total": 6}
+    nothing = run_here("compare", "data", "--status")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "results/data/planned.json does not exist; no comparison was started" in nothing.err
+
+
+def test_a_terminal_sees_a_bar(place: Path) -> None:
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        command("compare", "data", *OPTIONS, "--out", "shown", "--workers", "1"),
+        stdout=subprocess.DEVNULL,
+        stderr=child,
+        env=environment() | {"TERM": "xterm"},
+        cwd=place,
+    ) as process:
+        os.close(child)
+        seen = b""
+        try:
+            while block := os.read(parent, 4096):
+                seen += block
+        except OSError:  # the terminal is gone with the process
+            pass
+    os.close(parent)
+    assert process.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode())
+    assert re.search(r"comparing .*\d+/66 .*cells/s, 0:00:\d\d left", text)
+    assert re.search(r"RankSVM: ndcg@10 0\.\d{3}", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "none does not exist"),
+        (["data", "--rankers", "RankSWM"], "ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
+        (["data", "--metric", "ndgc"], "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
+        (["data", "--convention", "papre"], "convention 'papre' is unknown; did you mean 'paper'?"),
+        (["data", "--grid", "none.toml"], "none.toml does not exist; give 'quick'"),
+        (["data", "--inner-folds", "few"], "inner folds are 'few'; give a number from 2 on, or 'vali'"),
+        (["data", "--threshold", "high"], "threshold is 'high'; give a label"),
+        (["data", "--threshold", "9"], "Fold1: no query of train has a document with a label of 9 or more"),
+        (["data", "--folds", "2"], "n_folds is 2; give at least 3"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_leave_nothing(
+    place: Path, arguments: list[str], message: str, run_here: Callable[..., Ended]
+) -> None:
+    done = run_here("compare", *arguments, "--out", "wrong")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"directranker: {message}")
+    assert done.err.count("\n") == 1
+    assert not (place / "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--status"], ["data", "--seeds", "0"], ["data", "--format", "pdf"]]
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], run_here: Callable[..., Ended]) -> None:
+    assert run_here("compare", *arguments).code == 2
+
+
+def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
+    place: Path, run_here: Callable[..., Ended]
+) -> None:
+    for fold in rotated_folds(example_dataset().select(range(60))):
+        (place / "MQ2008" / fold.name).mkdir(parents=True)
+        for part in ("train", "vali", "test"):
+            write_letor(getattr(fold, part), place / "MQ2008" / fold.name / f"{part}.txt")
+    options = (
+        "--rankers",
+        "AdaRank,RankSVM",
+        "--grid",
+        "grid.toml",
+        "--inner-folds",
+        "vali",
+        "--workers",
+        "1",
+    )
+    done = run_here("compare", "MQ2008", *options)
+    assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.out, re.MULTILINE)
+    assert done.out.endswith("results: results/MQ2008/results.json\n")
+
+
+def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) -> None:
+    """To its end it takes a minute; that is `make run`."""
+    process = start("demo", "--out", "first", "--workers", "1", cwd=tmp_path)
+    while process.poll() is None and n_cells(tmp_path / "first") < 1:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "documents per query" in output
+    assert re.match(r"directranker: interrupted; \d+ of \d+ cells are kept in first, and the same", errors)
+    status = status_of(tmp_path / "first")
+    assert set(status) == set(CONTENDERS)
+    assert {count.total for count in status.values()} == {6, 6 * 3, 6 * 4}  # final trainings, and choices

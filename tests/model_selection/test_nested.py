@@ -1,0 +1,239 @@
+"""The nested search: the protocol step by step, honest numbers, and how far it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+
+from directranker import (
+    CellStore,
+    Entry,
+    Fold,
+    NestedResult,
+    RankingDataset,
+    evaluate_per_query,
+    nested_grid_search,
+    nested_searches,
+)
+from directranker.model_selection import Progress, count_cells, planned_cells, trained_for
+from directranker.rankers import AdaRank, LambdaMART, RankSVM
+
+from search_processes import lines_of
+from watched_rankers import CountingRanker, folds_of, made_up
+
+METRICS = ("ndcg@10", "map")
+Labels = NDArray[np.float64]
+
+
+def literal_nested_search(
+    ranker: Any, candidates: list[dict[str, Any]], fold: Fold, metric: str, inner: int | str
+) -> tuple[dict[str, Any], Labels]:
+    """The chosen parameters and the value of each test query, by scikit-learn's parts and plain loops."""
+    train, vali, test = fold.train, fold.vali, fold.test
+
+    def values(parameters: dict[str, Any], learnt: RankingDataset, measured: RankingDataset) -> Labels:
+        fitted = clone(trained_for(ranker, metric)).set_params(**parameters, random_state=0)
+        fitted.fit(
+            learnt.features,
+            learnt.relevance,
+            qid=learnt.qid,
+            eval_set=(vali.features, vali.relevance, vali.qid),
+        )
+        scores = fitted.predict(measured.features)
+        by_query = evaluate_per_query(
+            measured.relevance, scores, qid=measured.qid, metrics=metric, convention="paper"
+        )
+        return by_query[metric]
+
+    if inner == "vali":
+        splits = [(train, vali)]
+    else:
+        rows = GroupKFold(int(inner)).split(train.features, groups=train.qid)
+        query = np.searchsorted(train.offsets, np.arange(train.n_documents), side="right") - 1
+        splits = [(train.select(np.unique(query[a])), train.select(np.unique(query[b]))) for a, b in rows]
+    means = [np.mean([np.nanmean(values(one, *split)) for split in splits]) for one in candidates]
+    best = candidates[int(np.argmax(means))]
+    return best, values(best, train, test)
+
+
+@pytest.mark.parametrize("inner", [3, "vali"])
+@pytest.mark.parametrize("ranker", [AdaRank(max_rounds=8), LambdaMART(max_trees=8, min_leaf_documents=5)])
+def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
+    folds = folds_of(made_up(60))
+    name = "negative" if isinstance(ranker, AdaRank) else "n_leaves"
+    candidates: list[dict[str, Any]] = [
+        {name: value} for value in ((False, True) if name == "negative" else (2, 8))
+    ]
+    grid = {name: [one[name] for one in candidates]}
+    found = nested_grid_search(ranker, grid, folds, metrics=METRICS, inner_folds=inner, workers=1)
+    for metric in METRICS:
+        for fold, result in zip(folds, found.of(metric), strict=True):
+            chosen, values = literal_nested_search(ranker, candidates, fold, metric, inner)
+            assert result.parameters == chosen
+            np.testing.assert_array_equal(result.per_query, values)
+            assert result.scores.tolist() == [np.nanmean(values)]
+            assert result.query_ids.tolist() == fold.test.query_ids.tolist()
+        of_folds = found.test_scores(metric)[:, 0]
+        assert found.mean(metric) == pytest.approx(of_folds.mean())
+        assert found.standard_error(metric) == pytest.approx(abs(of_folds[0] - of_folds[1]) / 2)
+
+
+def test_seeds_come_before_folds(tmp_path: Path) -> None:
+    folds, log = folds_of(made_up(40), 3), tmp_path / "log"
+    ranker, store = CountingRanker(str(log)), tmp_path / "cells.sqlite"
+    seen: list[Progress] = []
+    found = nested_grid_search(
+        ranker,
+        {"power": [1.0, 2.0]},
+        folds,
+        inner_folds=2,
+        seeds=3,
+        workers=1,
+        store=store,
+        progress=seen.append,
+    )
+    scores = found.test_scores("map")
+    assert scores.shape == (3, 3)
+    assert len(np.unique(scores)) == 9  # the ranker's noise is of its seed
+    of_folds = scores.mean(axis=1)
+    assert found.mean("map") == pytest.approx(of_folds.mean())
+    assert found.standard_error("map") == pytest.approx(of_folds.std(ddof=1) / np.sqrt(3))
+    of_fold = found.of("map")[0]
+    expected = np.mean([cell.per_query for cell in of_fold.cells if cell.per_query is not None], axis=0)
+    np.testing.assert_array_equal(of_fold.per_query, expected)
+    assert found.fit_seconds("map").shape == found.score_seconds("map").shape == (3, 3)
+    assert [cell.n_test for cell in of_fold.cells] == [folds[0].test.n_documents] * 3
+    inner, final = (
+        3 * 2 * 2,
+        len({(p["power"], n) for m in METRICS for n, p in enumerate(found.parameters(m))}) * 3,
+    )
+    assert len(lines_of(log)) == inner + final
+    assert all(line.endswith("True") for line in lines_of(log))  # vali is every fit's eval_set
+    assert (seen[-1].done, seen[-1].total) == (2 * (inner + 9), 2 * (inner + 9))
+    assert [now.done for now in seen] == sorted(now.done for now in seen)
+
+
+def test_one_candidate_needs_no_inner_trainings(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    found = nested_grid_search(CountingRanker(str(log)), {}, folds_of(made_up()), workers=1)
+    assert len(lines_of(log)) == 2
+    assert found.parameters("map") == [{}, {}]
+    assert len(found.of("map")[0].inner_scores) == 0
+
+
+def entries_of(log: Path) -> list[Entry]:
+    return [
+        Entry("many", CountingRanker(str(log)), {"power": [0.5, 1.0, 2.0]}),
+        Entry("one", CountingRanker(str(log)), {"seconds": [0.001]}),
+    ]
+
+
+def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
+    log, folds = tmp_path / "log", folds_of(made_up())
+    entries = entries_of(log)
+    planned = planned_cells(entries, folds, inner_folds=2, seeds=2)
+    planned = json.loads(json.dumps(planned))
+    with CellStore(tmp_path / "cells.sqlite") as store:
+        assert count_cells(planned, store) == {"many": (0, 2 * 2 * (3 * 2 + 2)), "one": (0, 2 * 2 * 2)}
+        stop_after = 5
+
+        def interrupt(progress: Progress) -> None:
+            if progress.done >= stop_after:
+                raise KeyboardInterrupt
+
+        options: dict[str, Any] = {"inner_folds": 2, "seeds": 2, "workers": 1, "store": store}
+        with pytest.raises(KeyboardInterrupt):
+            nested_searches(entries, folds, progress=interrupt, **options)
+        assert count_cells(planned, store) == {"many": (6, 32), "one": (0, 8)}
+        found = nested_searches(entries, folds, **options)
+        assert count_cells(planned, store) == {"many": (32, 32), "one": (8, 8)}
+        n_fits = len(lines_of(log))
+        again = nested_searches(entries, folds, **options)
+        assert len(lines_of(log)) == n_fits
+    assert list(found) == ["many", "one"]
+    grid = {"power": [0.5, 1.0, 2.0]}
+    alone = nested_grid_search(CountingRanker(str(log)), grid, folds, inner_folds=2, seeds=2, workers=1)
+    for one in (found["many"], again["many"]):
+        for metric in METRICS:
+            np.testing.assert_array_equal(one.test_scores(metric), alone.test_scores(metric))
+
+
+def test_wrong_plans_are_told(tmp_path: Path) -> None:
+    folds, entries = folds_of(made_up()), entries_of(tmp_path / "log")
+    with pytest.raises(ValueError, match="two rankers are called 'one'"):
+        nested_searches([*entries, entries[1]], folds)
+    with pytest.raises(ValueError, match="two folds are called 'Fold1'"):
+        nested_searches(entries, [folds[0], folds[0]])
+    with pytest.raises(ValueError, match="there is no fold"):
+        nested_searches(entries, [])
+    with pytest.raises(ValueError, match="seeds is 0"):
+        nested_searches(entries, folds, seeds=0)
+    with pytest.raises(ValueError, match="inner_folds is 'test'"):
+        nested_searches(entries, folds, inner_folds="test")  # type: ignore[arg-type]
+    found = nested_grid_search(CountingRanker(str(tmp_path / "log")), {}, folds, workers=1)
+    with pytest.raises(ValueError, match="metric of this search 'p@5' is unknown"):
+        found.mean("p@5")
+
+
+def score_of(folds: list[Fold]) -> NestedResult:
+    return nested_grid_search(RankSVM(), {"l2": [0.01, 1.0]}, folds, metrics="map", inner_folds=2, workers=1)
+
+
+def with_column(data: RankingDataset, column: Labels) -> RankingDataset:
+    return replace(
+        data, features=np.column_stack([data.features, column]).astype(np.float32), feature_names=()
+    )
+
+
+def tempting(fold: Fold, seed: int, *, leak: float) -> Fold:
+    """With a feature that is noise, but on the test part the label plus a constant of the query."""
+    rng = np.random.default_rng(seed)
+    noise = [with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.vali)]
+    constants = np.repeat(rng.normal(size=fold.test.n_queries), np.diff(fold.test.offsets))
+    return Fold(fold.name, *noise, with_column(fold.test, constants + leak * fold.test.relevance))
+
+
+def test_a_feature_that_knows_the_test_labels_raises_no_score() -> None:
+    (fold,) = folds_of(made_up(120), 1)
+    cheated = tempting(fold, 0, leak=1).test
+    assert RankSVM().fit(cheated).score(cheated) > 0.99  # who looks at the test part gains
+    honest = score_of([fold]).mean()
+    gains = []
+    for seed in range(16):
+        found, blind = (score_of([tempting(fold, seed, leak=leak)]) for leak in (1, 0))
+        gains.append(found.mean() - honest)
+        # Nothing that happens before the test score depends on the feature there.
+        assert found.parameters() == blind.parameters()
+        np.testing.assert_array_equal(found.of()[0].inner_scores, blind.of()[0].inner_scores)
+    # By chance noise gets a weight, of either sign, which then counts on the test part.
+    assert np.mean(gains) < 2 * np.std(gains) / np.sqrt(len(gains))
+    assert np.mean(gains) < 0.02
+
+
+def test_permuted_labels_give_chance() -> None:
+    rng = np.random.default_rng(1)
+    data = made_up(300)
+    permuted = data.relevance.copy()
+    for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        permuted[start:stop] = rng.permutation(permuted[start:stop])
+    folds = folds_of(replace(data, relevance=permuted), 3)
+    found = score_of(folds)
+    for fold, result in zip(folds, found.of("map"), strict=True):
+        test = fold.test
+        chance = evaluate_per_query(
+            test.relevance,
+            np.zeros(test.n_documents),
+            offsets=test.offsets,
+            metrics="map",
+            convention="paper",
+        )["map"]  # ties are averaged over all their orders
+        difference = (result.per_query - chance)[~np.isnan(chance)]
+        assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(len(difference))

@@ -1,0 +1,329 @@
+"""Searches by query: as scikit-learn's own, for several metrics at once, and never through a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.stats import loguniform, norm, randint
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from directranker import RankingDataset, SearchResult, evaluate, example_dataset, grid_search
+from directranker.data.transforms import PiecewiseLinear
+from directranker.model_selection import Progress, trained_for
+from directranker.model_selection.cross_validation import query_folds
+from directranker.model_selection.halving import budgets
+from directranker.rankers import (
+    AdaRank,
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    ESRank,
+    IESRRank,
+    IESVMRank,
+    LambdaDirectRanker,
+    LambdaMART,
+    ListNet,
+    RankNet,
+    RankSVM,
+)
+
+from search_processes import lines_of
+from watched_rankers import CountingRanker, made_up
+
+METRICS = ("ndcg@10", "map")
+
+
+def scorer(metric: str) -> Any:
+    def score(relevance: Any, scores: Any, *, qid: Any) -> float:
+        return evaluate(relevance, scores, qid=qid, metrics=metric, convention="paper")[metric]
+
+    return make_scorer(score).set_score_request(qid=True)
+
+
+def searched_by_scikit_learn(ranker: Any, grid: Any, data: RankingDataset, folds: int) -> Any:
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            ranker, grid, cv=GroupKFold(folds), scoring={m: scorer(m) for m in METRICS}, refit="map"
+        )
+        return search.fit(data.features, data.relevance, qid=data.qid, groups=data.qid)
+
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "ranker": (RankSVM(random_state=0), {"l2": [1e-4, 0.1, 10.0], "pairs": ["all", "adjacent"]}),
+    "several grids": (RankSVM(random_state=0), [{"l2": [0.01]}, {"transform": ["none", "standard"]}]),
+    "net": (
+        DirectRanker(max_epochs=2, hidden_layers=(4,), early_stopping=False, random_state=0),
+        {"learning_rate": [1e-4, 0.05]},
+    ),
+    "pipeline": (
+        make_pipeline(StandardScaler(), RankSVM(transform="none", random_state=0)),
+        {"ranksvm__l2": [1e-4, 10.0], "standardscaler__with_mean": [True, False]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("ranker", "grid"), CASES.values(), ids=CASES)
+def test_a_grid_gives_what_scikit_learn_gives(ranker: Any, grid: Any) -> None:
+    data = example_dataset().select(range(0, 120, 2))
+    theirs = searched_by_scikit_learn(ranker, grid, data, 3)
+    ours = grid_search(ranker, grid, data, metrics=METRICS, folds=3, workers=1)
+    assert set(theirs.cv_results_) == set(ours.cv_results_)
+    for name, column in theirs.cv_results_.items():
+        mine = ours.cv_results_[name]
+        if name == "params":
+            assert mine == column
+        elif name.startswith("param_"):
+            assert mine.tolist() == column.tolist()
+        elif not name.endswith("_time"):
+            np.testing.assert_allclose(mine, column, rtol=1e-12, err_msg=name)
+    assert ours.best_parameters("map") == theirs.best_params_
+    assert ours.best_score("map") == pytest.approx(theirs.best_score_, rel=1e-12)
+    np.testing.assert_array_equal(
+        ours.best_ranker("map").predict(data.features), theirs.best_estimator_.predict(data.features)
+    )
+
+
+def test_each_metric_chooses_for_itself_and_trains_for_itself(tmp_path: Path) -> None:
+    data = example_dataset().select(range(40))
+    found = grid_search(
+        AdaRank(max_rounds=5), {"negative": [False, True]}, data, metrics=METRICS, folds=2, workers=1
+    )
+    assert [found.best_ranker(metric).metric for metric in METRICS] == ["ndcg@10:paper", "map:paper"]
+    log = tmp_path / "log"
+    shared = grid_search(
+        CountingRanker(str(log)), {"power": [1.0, 2.0]}, data, metrics=METRICS, folds=2, workers=1
+    )
+    assert len(lines_of(log)) == 2 * 2 + len({shared.best_indices[metric] for metric in METRICS})
+
+
+RANKERS = (AdaRank, CoordinateAscent, DirectRanker, ESRank, IESRRank, IESVMRank, LambdaMART, ListNet, RankNet)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_rankers_with_a_metric_are_trained_for_it(kind: Any) -> None:
+    ranker = kind()
+    assert trained_for(ranker, "map").metric == "map:paper"
+    assert trained_for(ranker, "ndcg@5", convention="graded").metric == "ndcg@5:graded"
+    assert ranker.metric == "ndcg@10"
+
+
+def test_other_metrics_within_estimators() -> None:
+    assert trained_for(LambdaMART(), "p@5").metric == "ndcg@10"  # which it cannot climb
+    assert trained_for(AdaRank(metric="map"), "dcg@5").metric == "map"
+    assert trained_for(LambdaDirectRanker(), "ndcg@5").pair_weight == "delta_ndcg@5"
+    assert trained_for(LambdaDirectRanker(), "err").pair_weight == "delta_ndcg@10"
+    assert trained_for(DirectRanker(), "map").pair_weight is None
+    piped = trained_for(make_pipeline(StandardScaler(), Ensemble(AdaRank())), "map")
+    assert piped[-1].ranker.metric == "map:paper"
+    with pytest.raises(ValueError, match="measure 'mapp' is unknown; did you mean 'map'"):
+        trained_for(RankSVM(), "mapp")
+
+
+def test_of_equal_candidates_the_first_is_taken(tmp_path: Path) -> None:
+    ranker = CountingRanker(str(tmp_path / "log"))
+    found = grid_search(ranker, {"seconds": [0.001, 0.0]}, made_up(), folds=2, refit=False, workers=1)
+    assert len(set(found.cv_results_["mean_test_ndcg@10"].tolist())) == 1
+    assert found.best_parameters() == {"seconds": 0.001}
+    assert found.cv_results_["rank_test_ndcg@10"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="search with refit=True"):
+        found.best_ranker()
+    with pytest.raises(ValueError, match="metric of this search 'map' is unknown; there are 'ndcg@10'"):
+        found.best_score("map")
+
+
+def labelled(relevance: np.ndarray[Any, Any]) -> RankingDataset:
+    data = made_up(9)
+    return RankingDataset(data.features, relevance, data.offsets, data.query_ids)
+
+
+def test_folds_without_a_query_that_counts_are_left_out(tmp_path: Path) -> None:
+    data = made_up(9)
+    (_, first), *_ = query_folds("data", data, 3)
+    relevance = data.relevance.copy()
+    for query in first.queries or ():
+        relevance[data.offsets[query] : data.offsets[query + 1]] = 0
+    ranker = CountingRanker(str(tmp_path / "log"))
+    found = grid_search(ranker, {"power": [1.0, 2.0]}, labelled(relevance), folds=3, workers=1)
+    columns = [found.cv_results_[f"split{number}_test_ndcg@10"] for number in range(3)]
+    assert np.isnan(columns[0]).all()
+    np.testing.assert_array_equal(found.cv_results_["mean_test_ndcg@10"], (columns[1] + columns[2]) / 2)
+    np.testing.assert_allclose(
+        found.cv_results_["std_test_ndcg@10"], np.std([columns[1], columns[2]], axis=0), atol=1e-15
+    )
+    nothing = labelled(np.where(np.arange(data.n_documents) % 2, 0.5, 0.0))  # below the paper's threshold
+    with pytest.raises(ValueError, match="no candidate has a ndcg@10: no query that was measured counts"):
+        grid_search(ranker, {"power": [1.0, 2.0]}, nothing, folds=3, workers=1)
+
+
+def test_a_finished_search_trains_nothing_again(tmp_path: Path) -> None:
+    log, store = tmp_path / "log", tmp_path / "cells.sqlite"
+
+    def search(**options: Any) -> SearchResult:
+        ranker = CountingRanker(str(log))
+        grid = {"power": [0.5, 1.0, 2.0]}
+        return grid_search(ranker, grid, made_up(), folds=3, refit=False, workers=1, store=store, **options)
+
+    first = search()
+    assert len(lines_of(log)) == 9
+    again = search()
+    assert len(lines_of(log)) == 9
+    np.testing.assert_equal(dict(again.cv_results_), dict(first.cv_results_))  # also the times
+    search(random_state=1)
+    assert len(lines_of(log)) == 18
+    search(validation=made_up(5, seed=3))
+    assert len(lines_of(log)) == 27
+    assert lines_of(log)[-1].endswith("True")
+
+
+def test_folds_never_cut_a_query() -> None:
+    data = made_up(11)
+    splits = query_folds("all", data, 4)
+    assert sorted(query for _, test in splits for query in test.queries or ()) == list(range(11))
+    for train, test in splits:
+        assert sorted((train.queries or ()) + (test.queries or ())) == list(range(11))
+    for folds in (1, 12):
+        with pytest.raises(ValueError, match=f"{folds} folds of 11 queries cannot be made"):
+            query_folds("all", data, folds)
+
+
+class QuerySizes(CountingRanker):
+    """Writes down how many documents each query has that it is trained on."""
+
+    def fit(self, X: Any, y: Any, *, qid: Any, eval_set: Any = None) -> QuerySizes:
+        """Learn, and note the sizes of the queries."""
+        sizes = np.unique(qid, return_counts=True)[1]
+        with Path(self.log + ".sizes").open("a") as file:
+            file.write(" ".join(map(str, sizes)) + "\n")
+        super().fit(X, y, qid=qid, eval_set=eval_set)
+        return self
+
+
+def test_halving_takes_whole_queries_and_ends_with_all(tmp_path: Path) -> None:
+    log, data = tmp_path / "log", made_up(60)
+    seen: list[Progress] = []
+    grid = {"power": [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0]}
+    options: dict[str, Any] = {"method": "halving", "folds": 2, "workers": 1, "metrics": METRICS}
+    found = grid_search(QuerySizes(str(log)), grid, data, refit=False, progress=seen.append, **options)
+    lengths = [[int(size) for size in line.split()] for line in lines_of(Path(f"{log}.sizes"))]
+    assert {len(sizes) for sizes in lengths} == {10, 30}
+    known = np.diff(data.offsets).tolist()
+    for sizes in lengths:  # whole queries, each once
+        assert all(sizes.count(size) <= known.count(size) for size in set(sizes))
+    assert budgets(9, 30) == [(9, 10), (3, 30)]
+    whole = grid_search(QuerySizes(str(log)), grid, data, folds=2, workers=1, metrics=METRICS, refit=False)
+    for metric in METRICS:
+        budget = found.cv_results_[f"n_queries_{metric}"]
+        assert sorted(budget.tolist()) == [10] * 6 + [30] * 3
+        last = budget == 30
+        full, halved = (one.cv_results_[f"mean_test_{metric}"] for one in (whole, found))
+        np.testing.assert_array_equal(full[last], halved[last])  # the same cells as in a grid search
+        assert not np.array_equal(full[~last], halved[~last])
+        assert found.best_indices[metric] == max(np.flatnonzero(last), key=lambda number: full[number])
+    assert seen[-1].done == seen[-1].total
+
+
+def test_halving_draws_from_distributions(tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "method": "halving",
+        "folds": 2,
+        "workers": 1,
+        "refit": False,
+        "n_candidates": 5,
+    }
+    grid = {"power": loguniform(0.1, 10)}
+    ranker = CountingRanker(str(tmp_path / "log"))
+    found = grid_search(ranker, grid, made_up(60), **options)
+    assert len(found.candidates) == 5
+    budget = found.cv_results_["n_queries_ndcg@10"]
+    assert sorted(budget.tolist()) == [10, 10, 10, 30, 30]
+    again = grid_search(ranker, grid, made_up(60), **options)
+    assert again.candidates == found.candidates
+    with pytest.raises(ValueError, match="say with n_candidates how many"):
+        grid_search(ranker, grid, made_up(), method="halving")
+
+
+def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
+    log, store = tmp_path / "log", tmp_path / "cells.sqlite"
+    grid = [
+        {"power": loguniform(0.1, 10), "seconds": [0.0, 1e-6]},
+        {"power": [1, (2)], "seconds": norm(1e-3, 1e-5)},
+    ]
+
+    def search() -> SearchResult:
+        ranker = CountingRanker(str(log))
+        return grid_search(
+            ranker,
+            grid,
+            made_up(),
+            method="optuna",
+            n_candidates=6,
+            metrics=METRICS,
+            folds=2,
+            workers=1,
+            refit=False,
+            store=store,
+            random_state=3,
+        )
+
+    first = search()
+    n_fits = len(lines_of(log))
+    assert 6 * 2 <= n_fits <= 2 * 6 * 2
+    again = search()
+    assert len(lines_of(log)) == n_fits
+    assert again.candidates == first.candidates
+    for metric in METRICS:
+        means = first.cv_results_[f"mean_test_{metric}"]
+        assert first.best_score(metric) == np.nanmax(means)
+        assert np.sum(~np.isnan(means)) <= 6
+
+
+def test_optuna_draws_whole_numbers_from_whole_numbers(tmp_path: Path) -> None:
+    found = grid_search(
+        CountingRanker(str(tmp_path / "log")),
+        {"power": randint(1, 4)},
+        made_up(),
+        method="optuna",
+        n_candidates=8,
+        folds=2,
+        workers=1,
+        refit=False,
+    )
+    powers = [candidate["power"] for candidate in found.candidates]
+    assert all(isinstance(power, int) for power in powers)
+    assert len(powers) == len(set(powers)) <= 3
+
+
+def test_wrong_requests_are_told() -> None:
+    data, ranker = made_up(), RankSVM()
+    with pytest.raises(
+        ValueError, match="parameter of RankSVM 'max_round' is unknown; did you mean 'max_rounds'"
+    ):
+        grid_search(ranker, {"max_round": [1]}, data)
+    with pytest.raises(ValueError, match="method 'gird' is unknown; did you mean 'grid'"):
+        grid_search(ranker, {"l2": [1]}, data, method="gird")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="l2 is a distribution, of which a grid cannot take all"):
+        grid_search(ranker, {"l2": loguniform(1, 2)}, data)
+    with pytest.raises(ValueError, match="leave out n_candidates"):
+        grid_search(ranker, {"l2": [1]}, data, n_candidates=3)
+    with pytest.raises(ValueError, match="metric 'map:paper' is asked for twice"):
+        grid_search(ranker, {"l2": [1]}, data, metrics=("map", "map:paper"))
+    with pytest.raises(ValueError, match="no metric is asked for"):
+        grid_search(ranker, {"l2": [1]}, data, metrics=())
+    with pytest.raises(ValueError, match="the grid is an empty list"):
+        grid_search(ranker, [], data)
+
+
+def test_a_grid_may_change_a_part_and_the_parts_own_parameters() -> None:
+    data = example_dataset().select(range(30))
+    grid = {"transform": [PiecewiseLinear()], "transform__n_bins": [3]}
+    found = grid_search(RankSVM(), grid, data, folds=2, workers=1)
+    assert found.best_ranker().transform_.n_bins == 3
+    with pytest.raises(ValueError, match="parameter of RankSVM 'transform__n_bins' is unknown"):
+        grid_search(RankSVM(), {"transform__n_bins": [3]}, data)
