@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from directranker._version import __version__
 
 if TYPE_CHECKING:
+    from directranker.classification import Boundaries, OrderClassifier, class_boundaries
     from directranker.data.dataset import RankingDataset, concatenate
     from directranker.data.folds import Fold, read_fold, read_folds
     from directranker.data.formats import read_dataset, write_dataset
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "classification": ("Boundaries", "OrderClassifier", "class_boundaries"),
     "data.dataset": ("RankingDataset", "concatenate"),
     "data.folds": ("Fold", "read_fold", "read_folds"),
     "data.formats": ("read_dataset", "write_dataset"),
@@ -156,6 +158,7 @@ __all__ = [
     "CONVENTIONS",
     "AdaRank",
     "AutoTransform",
+    "Boundaries",
     "CellStore",
     "Comparison",
     "Convention",
@@ -177,6 +180,7 @@ __all__ = [
     "ListNet",
     "Metric",
     "NestedResult",
+    "OrderClassifier",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
@@ -191,6 +195,7 @@ __all__ = [
     "TrainingWarning",
     "__version__",
     "average_precision",
+    "class_boundaries",
     "compare_rankers",
     "concatenate",
     "dcg",

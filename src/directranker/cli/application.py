@@ -17,6 +17,7 @@ from directranker.cli.evaluating import evaluate
 from directranker.cli.explaining import explain
 from directranker.cli.exporting import export
 from directranker.cli.inspecting import inspect
+from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
 from directranker.cli.training import train
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, train, rank, evaluate, compare, info, explain, export):
+for command in (demo, inspect, convert, train, rank, evaluate, compare, neighbours, info, explain, export):
     app.command()(command)
 
 

@@ -1,0 +1,211 @@
+"""A classifier that learns from pairs: a DirectRanker, and thresholds on its score.
+
+The outlook of the paper: put a classifier into the feature part, compare pairs of instances in training, and
+afterwards connect o₁ directly to nn₁. That gives one score g per instance. Thresholds between the classes
+come from labels, or from the peaks between neighbours in a sorted list, which needs none.
+
+>>> from sklearn.datasets import load_iris
+>>> X, y = load_iris(return_X_y=True)
+>>> classifier = OrderClassifier(random_state=0).fit(X[::2], y[::2])
+>>> classifier.score(X[1::2], y[1::2]) > 0.85
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from directranker.classification.boundaries import class_boundaries
+from directranker.classification.neighbouring_odds import NeighbouringOdds
+from directranker.compilation import IntArray
+from directranker.data.checking import Features
+from directranker.metrics.rules import unknown_word
+from directranker.rankers import DirectRanker
+from directranker.rankers.base import as_seed
+
+__all__ = ["OrderClassifier"]
+
+THRESHOLDS = ("labels", "peaks")
+
+
+class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify into two or more ordered classes by the score of a ranker that is trained on pairs.
+
+    Parameters
+    ----------
+    ranker
+        What learns the order; a `DirectRanker` unless given.
+    thresholds
+        `"labels"`: where the held-out rows make both neighbouring classes equally likely; `"peaks"`: where
+        their scores thin out (`class_boundaries`), whatever their labels.
+    class_order
+        The classes from lowest to highest; else as they sort.
+    class_weight
+        How much rows of each class count for thresholds and probabilities: None, `"balanced"`, or a
+        dictionary. Pairs always meet in the numbers that the classes have.
+    holdout
+        The share of rows of each class that the ranker does not see, and that thresholds and probabilities
+        come from. Where a class has but one row, or the share is too small for a row of each class, all rows
+        serve both, and probabilities are too sure.
+    random_state
+        The same number gives the same classifier.
+
+    Attributes
+    ----------
+    classes_
+        The classes, sorted.
+    ranker_
+        The fitted ranker.
+    thresholds_
+        Scores between neighbouring classes, ascending, in the order of `ordered_classes_`.
+    ordered_classes_
+        The classes from lowest to highest.
+
+    """
+
+    def __init__(
+        self,
+        ranker: Any = None,
+        *,
+        thresholds: str = "labels",
+        class_order: Sequence[Any] | None = None,
+        class_weight: Any = None,
+        holdout: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.ranker = ranker
+        self.thresholds = thresholds
+        self.class_order = class_order
+        self.class_weight = class_weight
+        self.holdout = holdout
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn the order from one part of the rows, thresholds and probabilities from the other."""
+        if self.thresholds not in THRESHOLDS:
+            raise ValueError(unknown_word("thresholds", self.thresholds, THRESHOLDS))
+        if not 0 < self.holdout < 1:
+            raise ValueError(f"holdout is {self.holdout}; give a share of the rows between 0 and 1")
+        table, labels = self._checked(X, y)
+        codes = self._codes(labels)
+        seed = as_seed(self.random_state)
+        seen, held_out = _split(codes, self.holdout, seed)
+        self.ranker_ = self._new_ranker(seed).fit(table[seen], codes[seen])
+        scores = self._scores(table[held_out])
+        weights = compute_sample_weight(self.class_weight, labels[held_out])
+        n_classes = len(self.classes_)
+        peaks = class_boundaries(scores, n_classes).thresholds if self.thresholds == "peaks" else None
+        self._model = NeighbouringOdds.fit(
+            scores, codes[held_out], n_classes, weights=weights, thresholds=peaks
+        )
+        self.thresholds_ = self._model.thresholds
+        return self
+
+    def find_thresholds(self, X: Any) -> Self:
+        """Move the thresholds to the peaks of these unlabelled rows, such as those to be classified.
+
+        >>> X = np.concatenate([np.zeros(50), np.full(50, 9.0)])[:, None] + np.linspace(0, 1, 100)[:, None]
+        >>> classifier = OrderClassifier(DirectRanker(transform="standard", random_state=0), random_state=0)
+        >>> classifier.fit(X, X[:, 0] > 5).find_thresholds(X[20:]).predict(X[[20, -1]]).tolist()
+        [False, True]
+        """
+        check_is_fitted(self)
+        scores = self._scores(self._table(X))
+        self.thresholds_ = class_boundaries(scores, len(self.classes_)).thresholds
+        self._model = NeighbouringOdds(self._model.slope, self.thresholds_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: the likeliest, between whose thresholds the score lies."""
+        check_is_fitted(self)
+        scores = self._scores(self._table(X))
+        predicted: NDArray[Any] = self.ordered_classes_[np.searchsorted(self.thresholds_, scores)]
+        return predicted
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How far the score lies within each class's interval, columns as `classes_`; outside negative.
+
+        For two classes one number: how far it lies above the threshold, positive for `classes_[1]`.
+        """
+        check_is_fitted(self)
+        scores = self._scores(self._table(X))
+        edges = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
+        by_order = np.minimum(scores[:, None] - edges[:-1], edges[1:] - scores[:, None])
+        inside: NDArray[np.float64] = by_order[:, self._columns()]
+        return inside[:, 1] if len(self.classes_) == 2 else inside
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, columns as `classes_`: (n_rows, n_classes)."""
+        check_is_fitted(self)
+        return self._model.probabilities(self._scores(self._table(X)))[:, self._columns()]
+
+    def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
+        table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", order="C")
+        labels = column_or_1d(labels, warn=True)
+        check_classification_targets(labels)
+        return table, labels
+
+    def _codes(self, labels: NDArray[Any]) -> IntArray:
+        """Places of the labels in the order of the classes, which is set."""
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has 1 class, {self.classes_[0]!r}; give rows of at least two classes")
+        if self.class_order is None:
+            self.ordered_classes_ = self.classes_
+            return codes.astype(np.int64)
+        order = list(self.class_order)
+        if len(order) != len(self.classes_) or set(order) != set(self.classes_.tolist()):
+            raise ValueError(f"class_order is {order}; name each of {self.classes_.tolist()} once")
+        self.ordered_classes_ = np.array(order, dtype=self.classes_.dtype)
+        return np.argsort(self._columns_of_order())[codes].astype(np.int64)
+
+    def _columns_of_order(self) -> IntArray:
+        """The place among `classes_` of each ordered class."""
+        return np.searchsorted(self.classes_, self.ordered_classes_).astype(np.int64)
+
+    def _columns(self) -> IntArray:
+        """The place in the order of each of `classes_`."""
+        return np.argsort(self._columns_of_order()).astype(np.int64)
+
+    def _new_ranker(self, seed: int) -> Any:
+        if self.ranker is not None:
+            return clone(self.ranker)
+        # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
+        return DirectRanker(metric="ndcg:sklearn", random_state=seed, progress=False)
+
+    def _table(self, X: Any) -> Features:
+        table: Features = validate_data(
+            self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+        )
+        return table
+
+    def _scores(self, table: Features) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self.ranker_.predict(table).astype(np.float64)
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _split(codes: IntArray, holdout: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Rows to learn from and rows held out, classes in equal shares; all rows for both where that fails."""
+    rows = np.arange(len(codes))
+    counts = np.bincount(codes)
+    fewest = min(holdout, 1 - holdout) * len(codes)
+    if counts.min() < 2 or fewest < len(counts):
+        return rows, rows
+    seen, held_out = train_test_split(rows, test_size=holdout, stratify=codes, random_state=seed % 2**32)
+    if len(np.unique(codes[held_out])) < len(counts):
+        return rows, rows
+    return np.sort(seen), np.sort(held_out)

@@ -1,0 +1,72 @@
+"""`directranker neighbours`: what a ranker says of neighbours in a sorted list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directranker.cli.console import AsJson, DataPath, console, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from directranker.experiments.neighbours import Neighbours
+
+__all__ = ["neighbours"]
+
+
+def neighbours(
+    model: Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)],
+    data: DataPath,
+    query: Annotated[str | None, typer.Option(help="The query's id; the first one unless given.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Binarise: labels from here on are 1, others 0.")
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(help="How many classes to find by score; else as many as can be told apart.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sort a query's documents with a ranker and give r between each and the next.
+
+    r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
+
+    Example: `directranker neighbours my-ranker test.txt --query 10032`
+    """
+    from directranker.data.formats import read_dataset
+    from directranker.experiments.neighbours import compare_neighbours
+    from directranker.persistence import load_ranker
+
+    ranker = load_ranker(model)
+    with progress_bar(f"reading {data.name}") as progress:
+        dataset = read_dataset(data, progress=progress)
+    if threshold is not None:
+        dataset = dataset.binarise(threshold)
+    found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_neighbours(found)
+
+
+def _print_neighbours(found: Neighbours) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("place", "document", "class", "score", "r to next", "", box=None, header_style="bold")
+    for column in (0, 2, 3, 4):
+        table.columns[column].justify = "right"
+    for place, document in enumerate(found.documents):
+        step = mark = ""
+        if place < len(found.steps):
+            step = f"{found.steps[place]:.4f}"
+            mark = "*" * bool(found.changes[place]) + "|" * bool(found.peaks[place])
+        of_class, score = f"{found.classes[place]:g}", f"{found.scores[place]:.4f}"
+        table.add_row(str(place + 1), Text(document), of_class, score, step, mark)
+    out = console()
+    out.print(f"query {found.query}: {len(found.documents)} documents, best first", markup=False)
+    out.print(table)
+    different, same = found.mean_steps()
+    out.print(f"mean r between neighbours of different classes {different:.4f}, of the same class {same:.4f}")
+    for at, sure in zip(found.boundaries.thresholds, found.boundaries.confidences, strict=True):
+        out.print(f"| boundary at score {at:.4f}, confidence {sure:.3f}")

@@ -1,0 +1,159 @@
+"""The classifier trained on pairs: scikit-learn's checks, its own laws, and classes it must find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from directranker import DirectRanker, GaussianClasses, OrderClassifier
+from directranker.classification.neighbouring_odds import NeighbouringOdds
+
+QUICK: dict[str, Any] = {
+    "hidden_layers": (16,),
+    "dropout": 0.0,
+    "learning_rate": 0.05,
+    "early_stopping": False,
+    "random_state": 0,
+}
+
+
+def expected_failures(_: OrderClassifier) -> dict[str, str]:
+    return {
+        "check_methods_subset_invariance": (
+            "the net computes in float32, and how it sums depends on how many rows it gets; "
+            "scores differ in the seventh digit"
+        ),
+    }
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [OrderClassifier(DirectRanker(max_epochs=40, **QUICK), random_state=0)],
+    expected_failed_checks=expected_failures,
+)
+def test_checks_of_scikit_learn(estimator: OrderClassifier, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def ordered() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Three classes along a line in six dimensions, of unequal sizes."""
+    classes = GaussianClasses(np.outer([0.0, 1.5, 3.0], np.ones(6)), np.ones((3, 6)))
+    sample = classes.sample(900, class_weights=(0.5, 0.3, 0.2), random_state=0)
+    return sample.data.features, sample.true_labels
+
+
+def classifier(**options: Any) -> OrderClassifier:
+    return OrderClassifier(DirectRanker(max_epochs=15, **QUICK), random_state=0, **options)
+
+
+@pytest.mark.parametrize("thresholds", ["labels", "peaks"])
+def test_ordered_classes_are_found(ordered: tuple[Any, Any], thresholds: str) -> None:
+    X, y = ordered
+    fitted = classifier(thresholds=thresholds).fit(X[:600], y[:600])
+    assert fitted.score(X[600:], y[600:]) > 0.9
+    probabilities = fitted.predict_proba(X[600:])
+    assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted.predict(X[600:])).all()
+    assert log_loss(y[600:], probabilities) < 0.35
+
+
+def test_probabilities_are_as_likely_as_they_say(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    # Classes that overlap widely: of one feature out of six.
+    fitted = classifier().fit(X[:600, :1], y[:600])
+    assert fitted.predict_proba(X[600:, :1]).mean(axis=0) == pytest.approx(
+        np.bincount(y[600:]) / 300, abs=0.07
+    )
+
+
+def test_words_in_their_own_order(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    words = np.array(["low", "medium", "high"])
+    fitted = classifier(class_order=words.tolist()).fit(X, words[y])
+    numbers = classifier().fit(X, y)
+    assert fitted.classes_.tolist() == ["high", "low", "medium"]
+    assert fitted.ordered_classes_.tolist() == words.tolist()
+    assert (fitted.predict(X) == words[numbers.predict(X)]).all()
+    columns = [2, 0, 1]
+    np.testing.assert_array_equal(fitted.predict_proba(X), numbers.predict_proba(X)[:, columns])
+    decision = fitted.decision_function(X)
+    assert (fitted.classes_[decision.argmax(axis=1)] == fitted.predict(X)).all()
+    assert ((decision > 0).sum(axis=1) == 1).all()
+
+
+def test_two_classes_in_reverse(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    fitted = classifier(class_order=[1, 0]).fit(X, y > 1)
+    assert ((fitted.decision_function(X) > 0) == fitted.predict(X)).all()
+    assert fitted.score(X, y > 1) > 0.9
+
+
+def test_peaks_move_with_unlabelled_rows(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    fitted = classifier().fit(X, y)
+    slope_before = fitted.predict_proba(X)
+    moved = fitted.find_thresholds(X[300:])
+    assert moved is fitted
+    assert fitted.score(X, y) > 0.9
+    assert not np.array_equal(fitted.predict_proba(X), slope_before)
+    assert (fitted.predict_proba(X).argmax(axis=1) == fitted.predict(X)).all()
+
+
+def test_class_weights_move_thresholds_towards_the_frequent_class(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    rare = y > 1
+    plain, balanced = (classifier(class_weight=weight).fit(X[:, :1], rare) for weight in (None, "balanced"))
+    assert balanced.predict(X[:, :1]).mean() > plain.predict(X[:, :1]).mean()
+
+
+def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    first, second = classifier().fit(X, y), clone(classifier()).fit(X, y)
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"thresholds": "peak"}, "did you mean 'peaks'"),
+        ({"holdout": 1.0}, "holdout is 1.0"),
+        ({"class_order": [0, 1]}, "name each of"),
+        ({"class_order": [0, 1, 2, 2]}, "name each of"),
+    ],
+)
+def test_wrong_options_are_told(ordered: tuple[Any, Any], options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        classifier(**options).fit(*ordered)
+
+
+def test_odds_are_the_literal_ones_and_the_likeliest() -> None:
+    """The fit against a search without gradients over the formula written out."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, 200)
+    scores = classes * 2.0 + rng.normal(size=200) + 5
+    model = NeighbouringOdds.fit(scores, classes, 3)
+
+    def literal(parameters: NDArray[np.float64]) -> float:
+        slope, low, high = parameters
+        total = 0.0
+        for score, of_class in zip(scores, classes, strict=True):
+            odds = [1.0, np.exp(slope * (score - low)), np.exp(slope * (2 * score - low - high))]
+            total -= np.log(odds[of_class] / sum(odds))
+        return float(total / 200 + 1e-3 * (slope * scores.std()) ** 2)
+
+    best = minimize(literal, [1.0, 6.0, 8.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
+    assert [model.slope, *model.thresholds] == pytest.approx(best.x, rel=1e-3)
+    np.testing.assert_allclose(model.probabilities(scores).sum(axis=1), 1)
+
+
+def test_odds_with_thresholds_given_fit_the_slope_alone() -> None:
+    scores, classes = np.arange(10.0), np.array([0, 0, 0, 1, 0, 1, 0, 1, 1, 1])
+    model = NeighbouringOdds.fit(scores, classes, 2, thresholds=np.array([4.5]))
+    assert model.thresholds.tolist() == [4.5]
+    assert model.slope > 0

@@ -1,0 +1,90 @@
+"""Neighbours in a sorted list: r exactly, true classes, peaks; in the library and from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from directranker import DirectRanker, Ensemble, GaussianClasses, RankingDataset, example_dataset, write_letor
+from directranker.experiments.neighbours import compare_neighbours
+
+QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(30))
+
+
+@pytest.fixture(scope="module")
+def ranker(data: RankingDataset) -> DirectRanker:
+    return DirectRanker(**QUICK).fit(data)
+
+
+def test_every_neighbour_is_compared_by_r(data: RankingDataset, ranker: DirectRanker) -> None:
+    query = str(data.query_ids[4])
+    found = compare_neighbours(ranker, data, query=query)
+    one = data.select([4])
+    for n, (first, second) in enumerate(pairwise(found.rows)):
+        r = ranker.compare(one.features[[first]], one.features[[second]])[0]
+        assert found.steps[n] == pytest.approx(r, abs=1e-6)
+        assert found.changes[n] == (one.relevance[first] != one.relevance[second])
+    assert (found.steps >= 0).all()
+    assert found.query == query
+    np.testing.assert_array_equal(found.classes, one.relevance[found.rows])
+
+
+def test_peaks_are_where_classes_change() -> None:
+    """The paper's figure for synthetic data, with classes far enough apart that no document is misplaced."""
+    classes = GaussianClasses(np.outer([0, 40, 80, 120], np.ones(5)), np.full((4, 5), 5.0))
+    made = classes.sample(600, random_state=0).data
+    options = {"max_epochs": 40, "transform": "standard", "learning_rate": 0.02, "early_stopping": False}
+    found = compare_neighbours(DirectRanker(**QUICK | options, dropout=0.0).fit(made), made)
+    assert found.boundaries.n_classes == 4
+    np.testing.assert_array_equal(found.peaks, found.changes)
+    different, same = found.mean_steps()
+    assert different > 10 * same
+
+
+def test_lists_that_standardise_themselves(data: RankingDataset) -> None:
+    found = compare_neighbours(Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data), data)
+    np.testing.assert_allclose(found.steps, -np.diff(found.scores))
+
+
+def test_unknown_queries_are_told(data: RankingDataset, ranker: DirectRanker) -> None:
+    with pytest.raises(ValueError, match=r"no query is called 'x'; the first of 30 are"):
+        compare_neighbours(ranker, data, query="x")
+
+
+def test_the_command_prints_what_the_library_finds(
+    data: RankingDataset, ranker: DirectRanker, tmp_path: Path
+) -> None:
+    ranker.save(tmp_path / "model")
+    write_letor(data, tmp_path / "data.txt")
+    query = str(data.query_ids[2])
+    command = [sys.executable, "-m", "directranker", "neighbours", "model", "data.txt", "--query", query]
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
+    expected = compare_neighbours(ranker, data, query=query)
+
+    def run(*more: str) -> str:
+        done = subprocess.run(
+            [*command, *more], capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+        )
+        return done.stdout
+
+    printed = json.loads(run("--json", "--threshold", "2"))
+    assert printed["r"] == pytest.approx(expected.steps.tolist(), abs=1e-6)
+    assert printed["classes"] == (expected.classes >= 2).tolist()
+    lines = run().splitlines()
+    assert f"query {query}: {len(expected.rows)} documents" in lines[0]
+    assert [
+        line.split()[-1] == "*" for line in lines[2 : 1 + len(expected.rows)]
+    ] == expected.changes.tolist()
