@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from directranker import CellStore
-from directranker.model_selection import run_fits
+from directranker.model_selection import run_fits, workers
 from directranker.model_selection.threads import cores_given
 
 from search_processes import (
@@ -98,3 +99,18 @@ def no_process_left(group: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def test_data_of_killed_searches_is_removed_and_that_of_others_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    abandoned = tmp_path / f"{workers.FOLDER}abandoned"
+    abandoned.mkdir()
+    (abandoned / workers.LOCK).touch()
+    (abandoned / "data").write_bytes(b"much")
+    with workers._folder_for_data() as mine:
+        with workers._folder_for_data() as other:
+            assert sorted(tmp_path.iterdir()) == sorted([mine, other])
+        assert list(tmp_path.iterdir()) == [mine]
+    assert list(tmp_path.iterdir()) == []

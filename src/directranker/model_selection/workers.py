@@ -7,6 +7,7 @@ a memory-mapped folder, not with each training.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import socket
 import tempfile
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -26,7 +28,14 @@ from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import limited_threads, set_threads
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["Task", "bare", "run_here", "run_in_processes"]
+
+FOLDER, LOCK = "directranker-data-", "in-use"
 
 
 @dataclass(frozen=True)
@@ -61,8 +70,8 @@ def run_in_processes(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], workers: int, threads: int
 ) -> Generator[list[Cell]]:
     """In so many processes, which stay for later calls; they end with this one."""
-    with tempfile.TemporaryDirectory(prefix="directranker-") as name, _joblib_quiet():
-        folder = Path(name)
+    with _folder_for_data() as folder, _joblib_quiet():
+        name = str(folder)
         for number, dataset in enumerate(data.values()):
             bare(dataset).save(folder / str(number))
         places = {key: str(number) for number, key in enumerate(data)}
@@ -78,6 +87,27 @@ def run_in_processes(
             ) from None
         finally:
             results.close()
+
+
+@contextlib.contextmanager
+def _folder_for_data() -> Iterator[Path]:
+    """A temporary folder; those that killed processes left behind are removed first."""
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*/{LOCK}"):
+        with contextlib.suppress(OSError), left.open("rb") as lock:
+            _lock(lock)  # which fails where its process lives
+            shutil.rmtree(left.parent)
+    with tempfile.TemporaryDirectory(prefix=FOLDER) as name, Path(name, "new").open("wb") as lock:
+        with contextlib.suppress(OSError):
+            _lock(lock)
+            Path(name, "new").rename(Path(name, LOCK))  # it never stands there unlocked
+        yield Path(name)
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Held until the file is closed, by a kill too; where there are no such locks, nothing is removed."""
+    if fcntl is None:
+        raise OSError("no locks")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextlib.contextmanager
