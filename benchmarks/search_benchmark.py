@@ -2,8 +2,8 @@
 
 A grid search of DirectRankers with a fixed number of epochs on generated data, each training of a second or
 two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure. Then the same
-search in two worker processes, whose start counts, and in a fresh process on a store that has all cells, where
-imports count; a process that only imports is timed beside it. Exit code 1 tells that something is missed.
+search in two worker processes, whose start counts, and in a fresh process on a store that has all cells,
+where imports count; a process that only imports is timed beside it. Exit code 1: something is missed.
 
     python benchmarks/search_benchmark.py [--queries 600] [--epochs 8] [--candidates 8] [--only fits,workers]
 """

@@ -316,6 +316,8 @@ def test_wrong_requests_are_told() -> None:
         grid_search(ranker, {"l2": [1]}, data, metrics=("map", "map:paper"))
     with pytest.raises(ValueError, match="no metric is asked for"):
         grid_search(ranker, {"l2": [1]}, data, metrics=())
+    with pytest.raises(TypeError, match="cost"):
+        grid_search(ranker, {"cost": "hinge"}, data, method="optuna")
     with pytest.raises(ValueError, match="the grid is an empty list"):
         grid_search(ranker, [], data)
 

@@ -36,6 +36,8 @@ def as_grids(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
             part, _, within = name.partition("__")
             if name not in known and not (within and part in one):
                 raise ValueError(unknown_word(f"parameter of {type(ranker).__name__}", name, known))
+            if not is_distribution(one[name]):
+                ParameterGrid({name: one[name]})  # it has words for what is no list of values
     return grids
 
 

@@ -24,6 +24,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -151,15 +152,31 @@ def _describe_name(value: Any, place: str) -> Any:
 
 
 @functools.cache
-def _source_digest(value: Any) -> str | None:
+def _source_digest(value: Any) -> str:
     """Of a function, or of a class and the bases that it does not share with a known package."""
     parts = [value]
     if isinstance(value, type):
         parts = [kind for kind in value.__mro__ if kind.__module__.partition(".")[0] not in VERSIONED]
     try:
-        return hashlib.sha256("\n".join(map(inspect.getsource, parts)).encode()).hexdigest()
-    except (OSError, TypeError):
-        return None  # typed in, or compiled: the name must do
+        return digest_of([inspect.getsource(part) for part in parts])
+    except (OSError, TypeError):  # typed in, or compiled
+        return digest_of([_bytecode(part) for part in parts])
+
+
+def _bytecode(value: Any) -> Any:
+    """What Python runs, of a function or of all functions of a class."""
+    if isinstance(value, type):
+        return {name: _bytecode(part) for name, part in vars(value).items() if inspect.isroutine(part)}
+    code = getattr(value, "__code__", value)
+    if not isinstance(code, CodeType):
+        return str(type(value))  # compiled: the name must do
+    return [code.co_code.hex(), code.co_names, [_constant(one) for one in code.co_consts]]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return _bytecode(value)
+    return repr(value) if isinstance(value, bytes | complex) or value is ... else describe(value)
 
 
 def _of(*kinds: type) -> Callable[[Any], bool]:

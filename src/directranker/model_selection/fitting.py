@@ -33,7 +33,7 @@ from directranker.metrics.metric import mean_of_queries
 from directranker.model_selection.cells import Cell, Fit, configured
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
-from directranker.training.interrupts import DeferredInterrupt
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["fit_by_query", "predict_by_query", "run_fit"]
 
@@ -64,29 +64,27 @@ def run_fit(
         Also where the ranker itself would keep the best so far after Ctrl-C: that is no result.
 
     """
-    interrupts = DeferredInterrupt.n_requested
     try:
         with warnings.catch_warnings():
             # A search has too many trainings to tell how each of them ended.
             warnings.simplefilter("ignore", TrainingWarning)
-            cells = _cells(fit, keys, data, threads)
+            return _cells(fit, keys, data, threads)
     except FitError:
         raise
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
         raise FitError(f"the training of {fit} failed: {problem} (finished cells are kept)") from error
-    if DeferredInterrupt.n_requested > interrupts:
-        raise KeyboardInterrupt
-    return cells
 
 
 def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
     estimator = _quiet(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
     train, test = fit.train.of(data), fit.test.of(data)
     validation = None if fit.validation is None else fit.validation.of(data)
-    _warm_up(estimator, train.n_features, validated=validation is not None)
+    with interrupts_raised():
+        _warm_up(estimator, train.n_features, validated=validation is not None)
     start = time.perf_counter()
-    fit_by_query(estimator, train, validation)
+    with interrupts_raised():
+        fit_by_query(estimator, train, validation)
     fitted = time.perf_counter()
     scores = predict_by_query(estimator, test)
     scored = time.perf_counter()
@@ -127,8 +125,9 @@ def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDatas
     >>> from directranker.data.transforms import QueryMinMax
     >>> from directranker.rankers import RankSVM
     >>> data = example_dataset().select(range(20))
-    >>> for one in (RankSVM(), make_pipeline(QueryMinMax(), RankSVM()), Ridge()):
+    >>> for one in (RankSVM(), make_pipeline(QueryMinMax(), RankSVM()), make_pipeline(Ridge()), Ridge()):
     ...     len(predict_by_query(fit_by_query(one, data), data)) == data.n_documents
+    True
     True
     True
     True
@@ -146,13 +145,19 @@ def predict_by_query(estimator: Any, data: RankingDataset) -> NDArray[Any]:
 
 def _with_queries(method: Callable[..., Any], data: RankingDataset, *arguments: Any, **options: Any) -> Any:
     """Call it with `qid` where it takes one, by its own name or by scikit-learn's routing."""
-    parameters = inspect.signature(method).parameters
-    routed = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if "qid" not in parameters and not routed:
+    named = "qid" in inspect.signature(method).parameters
+    with nullcontext() if named else config_context(enable_metadata_routing=True):
+        if named or _is_routed(method):
+            options["qid"] = query_numbers(data)
         return method(*arguments, **options)
-    within = nullcontext() if "qid" in parameters else config_context(enable_metadata_routing=True)
-    with within:
-        return method(*arguments, qid=query_numbers(data), **options)
+
+
+def _is_routed(method: Any) -> bool:
+    """Whether something within the estimator asks for the queries."""
+    owner = method.__self__
+    if not hasattr(owner, "get_metadata_routing"):
+        return False
+    return bool(owner.get_metadata_routing().consumes(method.__name__, ["qid"]))
 
 
 def query_numbers(data: RankingDataset) -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
 from directranker.model_selection.store import CellStore
-from directranker.training.interrupts import DeferredInterrupt
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store"]
 
@@ -161,17 +161,15 @@ def _refitted(
     result: SearchResult, plan: CrossValidation, data: RankingDataset, validation: RankingDataset | None
 ) -> dict[str, Any]:
     """The best ranker of each metric, trained on all of the data; one where several metrics share it."""
-    interrupts = DeferredInterrupt.n_requested
     fitted: dict[str, Any] = {}
     rankers = {}
     for metric in plan.metrics:
         ranker = configured(plan.rankers[metric], result.best_parameters(metric), plan.seed)
         words = digest_of(describe(ranker))
         if words not in fitted:
-            fitted[words] = fit_by_query(ranker, data, validation)
+            with interrupts_raised():
+                fitted[words] = fit_by_query(ranker, data, validation)
         rankers[metric] = fitted[words]
-    if DeferredInterrupt.n_requested > interrupts:
-        raise KeyboardInterrupt
     return rankers
 
 

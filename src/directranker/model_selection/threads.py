@@ -43,7 +43,7 @@ def threads_each(workers: int) -> int:
 @contextmanager
 def limited_threads(most: int) -> Iterator[None]:
     """Within it torch, numba, OpenMP and BLAS use at most so many threads; afterwards as many as before."""
-    import torch  # noqa: PLC0415 - seconds, and who only looks up cells does without
+    import torch  # noqa: PLC0415 - seconds where nobody has imported it yet
 
     pools = ThreadpoolController()
     lowered = [{**pool, "num_threads": min(most, pool["num_threads"])} for pool in pools.info()]

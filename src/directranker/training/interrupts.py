@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Self
 
-__all__ = ["DeferredInterrupt"]
+__all__ = ["DeferredInterrupt", "interrupts_raised"]
 
 
 class DeferredInterrupt:
     """Within it, a first Ctrl-C only sets `requested`; a second one interrupts as usual.
 
-    `n_requested` counts them in this process, for who must know of one that a training kept to itself.
+    `n_requested` counts them in this process; see `interrupts_raised`.
 
     >>> before = DeferredInterrupt.n_requested
     >>> with DeferredInterrupt() as interrupt:
@@ -46,3 +48,20 @@ class DeferredInterrupt:
             raise KeyboardInterrupt
         self.requested = True
         DeferredInterrupt.n_requested += 1
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Raise KeyboardInterrupt in the end if a training within it was asked to stop, and kept that to itself.
+
+    >>> try:
+    ...     with interrupts_raised(), DeferredInterrupt():
+    ...         signal.raise_signal(signal.SIGINT)
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    interrupted
+    """
+    before = DeferredInterrupt.n_requested
+    yield
+    if DeferredInterrupt.n_requested > before:
+        raise KeyboardInterrupt
