@@ -31,7 +31,7 @@ from directranker.errors import DataError, LetorError
 __all__ = ["stream_dataset", "stream_letor", "stream_parquet"]
 
 BLOCK_BYTES = 16 << 20
-BLOCK_ROWS = 32_768
+BLOCK_ROWS = 8192
 
 
 def stream_dataset(

@@ -46,7 +46,7 @@ def _formula(group: Columns, at: int) -> tuple[list[str], str]:
         value = "copysign(log1p(fabs(x)), x)" if group.logarithm else "x"
         return constants, (
             f"        double y = ({value} - centre_{at}[i]) / width_{at}[i];\n"
-            "        y = isnan(y) ? 0.0 : fmin(fmax(y, -FLT_MAX), FLT_MAX);\n"
+            "        y = y > FLT_MAX ? FLT_MAX : y < -FLT_MAX ? -FLT_MAX : y == y ? y : 0.0;\n"
         )
     if isinstance(group, Ramps):
         constants = [array("float", f"low_{at}", group.low), array("float", f"high_{at}", group.high)]

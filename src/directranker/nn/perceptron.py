@@ -23,9 +23,10 @@ from torch import nn
 from directranker.metrics.rules import unknown_word
 from directranker.nn.checking import count, counts
 
-__all__ = ["FEATURE_ACTIVATIONS", "NORMALISATIONS", "MlpOptions", "feature_mlp"]
+__all__ = ["DEFAULT_LAYERS", "FEATURE_ACTIVATIONS", "NORMALISATIONS", "MlpOptions", "feature_mlp"]
 
 ModuleMaker = Callable[[], nn.Module]
+DEFAULT_LAYERS = (64,)
 
 FEATURE_ACTIVATIONS: dict[str, ModuleMaker] = {
     "relu": nn.ReLU,
@@ -61,7 +62,7 @@ class MlpOptions(TypedDict, total=False):
 def feature_mlp(
     n_features: int,
     *,
-    hidden_layers: Sequence[int] = (64,),
+    hidden_layers: Sequence[int] = DEFAULT_LAYERS,
     activation: str | ModuleMaker = "relu",
     dropout: float = 0.0,
     bias: bool = True,

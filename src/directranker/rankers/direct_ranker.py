@@ -29,7 +29,7 @@ from directranker.metrics import Metric
 from directranker.nn import DirectRankerNet, compare_scores
 from directranker.rankers.base import TrainingData, as_metric, as_seed
 from directranker.rankers.objective_cost import ObjectiveCost
-from directranker.rankers.transforming import TransformingRanker
+from directranker.rankers.transforming import TransformingRanker, n_columns_of
 from directranker.rankers.validation import split_off_validation
 from directranker.training.batches import EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, fingerprint
@@ -240,8 +240,7 @@ class DirectRanker(TransformingRanker):
         )
 
     def _input_shape(self) -> tuple[int, ...]:
-        one_row = np.zeros((1, self.transform_.n_features_in_), dtype=np.float32)
-        n_columns = int(self.transform_.transform(one_row).shape[1])
+        n_columns = n_columns_of(self.transform_)
         shape: tuple[int, ...] = getattr(self, "input_shape_", (n_columns,))
         if math.prod(shape) != n_columns:
             raise ValueError(

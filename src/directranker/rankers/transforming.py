@@ -8,11 +8,12 @@ import numpy as np
 
 from directranker.data.checking import Features
 from directranker.data.transforms import as_transform
+from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import over_rows
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker, TrainingData
 
-__all__ = ["TransformingRanker", "check_encoded"]
+__all__ = ["TransformingRanker", "check_encoded", "n_columns_of"]
 
 FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
 
@@ -42,6 +43,14 @@ class TransformingRanker(Ranker):
         """Fit `transform_` on what is trained on, and on nothing else."""
         sample, query = data.sample(FITTED_ROWS, seed)
         self.transform_ = as_transform(self._transform).fit(sample, qid=query)
+
+
+def n_columns_of(transform: Any) -> int:
+    """How many columns a fitted transform makes; one that is not ours is tried on a row of zeros."""
+    if isinstance(transform, RowTransform):
+        return transform._n_columns_out()
+    row = np.zeros((1, transform.n_features_in_), dtype=np.float32)
+    return int(transform.transform(row).shape[1])
 
 
 def check_encoded(table: Features, transform: Any) -> None:
