@@ -15,6 +15,7 @@ from directranker.cli.demonstrating import demo
 from directranker.cli.evaluating import evaluate
 from directranker.cli.inspecting import inspect
 from directranker.cli.neighbouring import neighbours
+from directranker.cli.studying import sensitivity
 
 __all__ = ["app", "main"]
 
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, evaluate, compare, neighbours):
+for command in (demo, inspect, convert, evaluate, compare, neighbours, sensitivity):
     app.command()(command)
 
 
