@@ -2,8 +2,8 @@
 
 All train the same net with the same optimiser on lists of 1,000 documents for as many steps. One peer scores
 each document once, lays all pairs of a list out as a matrix, masks those that are not of neighbouring
-classes, and lets autograd go through it. The other is the net as the paper draws it: both documents of each pair go
-through the two subnets, which share their weights.
+classes, and lets autograd go through it. The other is the net as the paper draws it: both documents of each
+pair go through the two subnets, which share their weights.
 
     python benchmarks/sensitivity_benchmark.py [--sets 5] [--steps 1000]
 """
