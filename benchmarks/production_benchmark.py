@@ -99,7 +99,7 @@ def trees_of_lightgbm(data: RankingDataset, path: Path) -> None:
 
 
 def ranking(
-    data: RankingDataset, model: Path, place: Path, rounds: int
+    data: RankingDataset, model: str, place: Path, rounds: int
 ) -> list[tuple[str, float, str, bool]]:
     """The document rate of `rank` against LightGBM's, and its memory."""
     ours, theirs, memory = [], [], []

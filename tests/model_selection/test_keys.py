@@ -17,7 +17,6 @@ import pytest
 import torch
 from sklearn.pipeline import make_pipeline
 
-import directranker
 from directranker import Metric, RankingDataset
 from directranker.data.transforms import PiecewiseLinear, Standard
 from directranker.model_selection import Fit, Part, cells, fingerprints
@@ -113,13 +112,13 @@ def test_a_new_version_of_a_package_is_another_environment(
 
 
 def test_changed_sources_are_another_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = Path(directranker.__file__).parent
+    package = Path(fingerprints.__file__).parents[1]
     for room in fingerprints.ROOMS:
         for file in sorted((package / room).rglob("*.py")) or [package / room]:
             copy = tmp_path / file.relative_to(package)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
-    monkeypatch.setattr(directranker, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(fingerprints, "__file__", str(tmp_path / "model_selection" / "fingerprints.py"))
     assert code_fingerprint.__wrapped__() == code_fingerprint()
     kernel = tmp_path / "metrics" / "kernels.py"
     kernel.write_text(kernel.read_text() + "\n# changed\n")

@@ -19,6 +19,7 @@ from directranker.cli.exporting import export
 from directranker.cli.inspecting import inspect
 from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
+from directranker.cli.studying import sensitivity
 from directranker.cli.training import train
 
 __all__ = ["app", "main"]
@@ -33,7 +34,20 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, convert, train, rank, evaluate, compare, neighbours, info, explain, export):
+for command in (
+    demo,
+    inspect,
+    convert,
+    train,
+    rank,
+    evaluate,
+    compare,
+    sensitivity,
+    neighbours,
+    info,
+    explain,
+    export,
+):
     app.command()(command)
 
 

@@ -1,0 +1,114 @@
+"""`directranker sensitivity`: how well rankers do on synthetic data of different kinds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from directranker.cli.console import AsJson, console, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from directranker.experiments.claims import Claim
+    from directranker.experiments.sensitivity import Point
+
+__all__ = ["sensitivity"]
+
+
+def sensitivity(
+    study: Annotated[
+        list[str] | None,
+        typer.Option(help="classes, features, noise or size; may be repeated; all unless given."),
+    ] = None,
+    values: Annotated[
+        str | None, typer.Option(help="The values of the one study that is named, with commas between.")
+    ] = None,
+    ranker: Annotated[
+        list[str] | None,
+        typer.Option(help="As compare calls it; may be repeated; the paper's DirectRanker unless given."),
+    ] = None,
+    sets: Annotated[int, typer.Option(help="Data sets per point.", min=1)] = 5,
+    train: Annotated[
+        int, typer.Option(help="Training documents where they are not studied.", min=10)
+    ] = 100_000,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: few values, two small data sets.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results/sensitivity"),
+    workers: Annotated[
+        int | None, typer.Option(help="Trainings at the same time; all cores unless given.", min=1)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Study how classes, features, label noise and the size of the training set change NDCG@20.
+
+    The procedure is the paper's. Every finished training is kept in the folder of the results; the same
+    command goes on where it was stopped.
+
+    Example: `directranker sensitivity --quick`
+    """
+    from directranker.experiments.claims import check_claims
+    from directranker.experiments.sensitivity import PROCEDURE, STUDIES, Setting, run_studies
+    from directranker.model_selection.store import CellStore
+
+    names = study or list(STUDIES)
+    if values is not None and len(names) != 1:
+        raise typer.BadParameter("--values are those of one study; name it with --study")
+    chosen = {name: _values(name, values, quick=quick) for name in names}
+    setting = Setting(n_train=10_000, n_test=2_000) if quick else Setting(n_train=train)
+    out.mkdir(parents=True, exist_ok=True)
+    with CellStore(out / "sensitivity.sqlite") as store, progress_bar("data sets") as progress:
+        points = run_studies(
+            chosen,
+            store,
+            rankers=ranker or [PROCEDURE],
+            n_sets=2 if quick else sets,
+            setting=setting,
+            workers=workers,
+            progress=progress,
+        )
+    claims = check_claims(points)
+    if as_json:
+        plain = [{**asdict(point), "error": point.error if point.n_sets > 1 else None} for point in points]
+        print_json({"points": plain, "claims": [asdict(claim) for claim in claims]})
+    else:
+        _print_studies(points, claims)
+
+
+def _values(study: str, given: str | None, *, quick: bool) -> list[float]:
+    from directranker.experiments.sensitivity import STUDIES
+    from directranker.metrics.rules import unknown_word
+
+    if study not in STUDIES:
+        raise ValueError(unknown_word("study", study, STUDIES))
+    if given is None:
+        return list(STUDIES[study].quick if quick else STUDIES[study].values)
+    try:
+        return [float(word) for word in given.split(",")]
+    except ValueError:
+        raise ValueError(f"--values is {given!r}; give numbers with commas between, such as 2,5,10") from None
+
+
+def _print_studies(points: list[Point], claims: list[Claim]) -> None:
+    from rich.table import Table
+
+    table = Table(
+        "study", "value", "ranker", "NDCG@20", "data sets", "s/training", box=None, header_style="bold"
+    )
+    for column in (1, 3, 4, 5):
+        table.columns[column].justify = "right"
+        table.columns[column].no_wrap = True
+    for point in points:
+        mean, count, seconds = (
+            f"{point.mean:.4f} ± {point.error:.4f}",
+            str(point.n_sets),
+            f"{point.seconds:.1f}",
+        )
+        table.add_row(point.study, f"{point.value:g}", point.ranker, mean, count, seconds)
+    out = console()
+    out.print(table)
+    for claim in claims:
+        word = "held    " if claim.held else "not held"
+        out.print(f"{word}  {claim.ranker}: {claim.text} ({claim.figures})", markup=False)

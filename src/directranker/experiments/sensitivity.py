@@ -1,0 +1,295 @@
+"""How well a ranker does on synthetic data of different kinds: the paper's four studies.
+
+Section "Synthetic Data Generation and Evaluation": one property of the data changes, the others stay. For
+each value a training and a test set are made, a ranker is trained, 50 to 150 random test documents are sorted
+and measured by NDCG@20, 50 times; all that on several data sets, which gives a mean and its standard error.
+
+>>> small = Setting(n_classes=3, n_features=5, n_train=300, n_test=200)
+>>> from directranker.rankers import RankSVM
+>>> values, seconds = measure_setting(small, RankSVM(), seed=0)
+>>> len(values), bool(0.5 < values.mean() <= 1)
+(50, True)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from numpy.typing import ArrayLike, NDArray
+
+from directranker.data.files import Progress, no_progress
+from directranker.data.synthetic import make_synthetic
+from directranker.experiments.contenders import CONTENDERS
+from directranker.metrics import Metric
+from directranker.metrics.rules import unknown_word
+from directranker.model_selection.cells import Cell, configured
+from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.fingerprints import environment_fingerprint
+from directranker.model_selection.store import CellStore
+from directranker.model_selection.threads import cores_given, set_threads, threads_each
+from directranker.rankers import DirectRanker
+
+__all__ = [
+    "PROCEDURE",
+    "STUDIES",
+    "Point",
+    "Setting",
+    "drawn_values",
+    "measure_setting",
+    "run_studies",
+    "study_ranker",
+]
+
+PROCEDURE = "DirectRanker-procedure"
+"""The ranker of the paper's studies, by name."""
+METRIC = Metric.parse("ndcg@20", convention="graded")
+FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
+N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The properties of a synthetic data set."""
+
+    n_classes: int = 5
+    n_features: int = 70
+    noise: float = 0.0
+    n_train: int = 100_000
+    n_test: int = 10_000
+
+
+@dataclass(frozen=True)
+class Study:
+    """Which property changes, and through which values."""
+
+    field: str
+    values: tuple[float, ...]
+    quick: tuple[float, ...]
+    """For a first look."""
+
+
+STUDIES: Mapping[str, Study] = MappingProxyType(
+    {
+        "classes": Study("n_classes", (2, 3, 4, 5, 7, 10, 15, 20), (2, 5, 10)),
+        "features": Study("n_features", (5, 10, 20, 30, 50, 70, 100), (10, 30, 70)),
+        "noise": Study("noise", (0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0), (0, 0.25, 0.75)),
+        "size": Study("n_train", (1000, 3000, 10_000, 30_000, 100_000), (1000, 10_000)),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a study: the mean over data sets, and its standard error."""
+
+    study: str
+    value: float
+    ranker: str
+    mean: float
+    error: float
+    """nan with a single data set."""
+    n_sets: int
+    seconds: float
+    """The mean time of a training."""
+
+
+def study_ranker(name: str, setting: Setting) -> Any:
+    """The ranker of this name; the paper's has layers of 70 and of as many neurons as there are classes.
+
+    >>> study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
+    (70, 3)
+    """
+    if name == PROCEDURE:
+        return DirectRanker.paper(
+            hidden_layers=(70, setting.n_classes),
+            cost="relevance_weighted",
+            max_pairs=None,
+            transform="standard",
+            max_steps=1000,
+            early_stopping=False,
+            progress=False,
+        )
+    if name not in CONTENDERS:
+        raise ValueError(unknown_word("ranker", name, [PROCEDURE, *CONTENDERS]))
+    return CONTENDERS[name].ranker()
+
+
+def measure_setting(
+    setting: Setting, ranker: Any, *, seed: int, query_size: tuple[int, int] | None = None
+) -> tuple[NDArray[np.float64], float]:
+    """NDCG@20 of each draw from the test set, and the seconds of the training."""
+    made = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
+    start = time.perf_counter()
+    fitted = configured(ranker, {}, seed).fit(made.train)
+    seconds = time.perf_counter() - start
+    # The test set is one list, however the training set is dealt.
+    relevance, scores = made.test.relevance, fitted.predict(made.test.features)
+    return drawn_values(relevance, scores, seed), seconds
+
+
+def drawn_values(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[np.float64]:
+    """NDCG@20 of 50 lists of 50 to 150 documents each, drawn at random.
+
+    >>> drawn_values([0, 1] * 100, [0, 1] * 100, seed=0).tolist() == [1.0] * 50
+    True
+    """
+    labels, given = np.asarray(relevance), np.asarray(scores)
+    rng = np.random.default_rng((seed, 20))
+    values = np.empty(N_DRAWS)
+    for draw in range(N_DRAWS):
+        n = min(int(rng.integers(LEAST_DRAWN, MOST_DRAWN, endpoint=True)), len(given))
+        rows = rng.choice(len(given), n, replace=False)
+        values[draw] = METRIC(labels[rows], given[rows])
+    return values
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One data set of one point."""
+
+    study: str
+    value: float
+    setting: Setting
+    ranker: str
+    seed: int
+
+    @property
+    def query_size(self) -> tuple[int, int] | None:
+        # The paper's pairs are of any two documents; other rankers need lists like those that are measured.
+        return None if self.ranker == PROCEDURE else (LEAST_DRAWN, MOST_DRAWN)
+
+    def key(self) -> str:
+        """The same for all that has the same result."""
+        words = {
+            "format": FORMAT,
+            "setting": describe(asdict(self.setting)),
+            "ranker": describe(study_ranker(self.ranker, self.setting)),
+            "query_size": describe(self.query_size),
+            "seed": self.seed,
+            "environment": environment_fingerprint(),
+        }
+        return digest_of(words)
+
+    def run(self, threads: int) -> Cell:
+        """Make the data, train, measure."""
+        start = time.perf_counter()
+        ranker = study_ranker(self.ranker, self.setting)
+        values, seconds = measure_setting(self.setting, ranker, seed=self.seed, query_size=self.query_size)
+        return Cell(
+            key=self.key(),
+            data="synthetic",
+            fold=f"{self.study}={self.value:g}",
+            ranker=self.ranker,
+            parameters=asdict(self.setting),
+            inner_fold=None,
+            metric=str(METRIC),
+            seed=self.seed,
+            score=float(values.mean()),
+            per_query=values,
+            fit_seconds=seconds,
+            score_seconds=time.perf_counter() - start - seconds,
+            n_train=self.setting.n_train,
+            n_test=self.setting.n_test,
+            threads=threads,
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def run_studies(
+    values: Mapping[str, Sequence[float]],
+    store: CellStore,
+    *,
+    rankers: Sequence[str] = (PROCEDURE,),
+    n_sets: int = 5,
+    setting: Setting | None = None,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> list[Point]:
+    """Run what the store does not hold yet, and give the points of all studies.
+
+    Parameters
+    ----------
+    values
+        The values of each study, by its name in `STUDIES`.
+    store
+        Keeps each data set's result as soon as it is there.
+    rankers
+        Names of `CONTENDERS`, or `PROCEDURE`.
+    n_sets
+        On how many data sets each point is measured.
+    setting
+        What stays where it is not what changes; the paper's unless given.
+    workers
+        Trainings at the same time, in processes of their own; as many as there are cores unless given.
+    progress
+        Called with how many data sets are done, and of how many.
+
+    """
+    tasks = _tasks(values, rankers, n_sets, setting or Setting())
+    keys = {task: task.key() for task in tasks}
+    # Two studies share a point where both have their usual values.
+    missing = {keys[task]: task for task in tasks if keys[task] not in store.known(keys.values())}
+    total = len(set(keys.values()))
+    progress(total - len(missing), total)
+    for done, cell in enumerate(_results(list(missing.values()), workers), start=total - len(missing) + 1):
+        store.add([cell])
+        progress(done, total)
+    cells = store.get(keys.values())
+    points: dict[tuple[str, float, str], list[Cell]] = {}
+    for task in tasks:
+        points.setdefault((task.study, task.value, task.ranker), []).append(cells[keys[task]])
+    return [_point(*place, of_point) for place, of_point in points.items()]
+
+
+def _tasks(
+    values: Mapping[str, Sequence[float]], rankers: Sequence[str], n_sets: int, setting: Setting
+) -> list[_Task]:
+    if n_sets < 1:
+        raise ValueError(f"n_sets is {n_sets}; give a whole number from 1 on")
+    tasks = []
+    for name, of_study in values.items():
+        if name not in STUDIES:
+            raise ValueError(unknown_word("study", name, STUDIES))
+        field = STUDIES[name].field
+        for value in of_study:
+            changes: dict[str, Any] = {field: value if field == "noise" else int(value)}
+            changed = replace(setting, **changes)
+            tasks += [
+                _Task(name, value, changed, ranker, seed) for ranker in rankers for seed in range(n_sets)
+            ]
+    return tasks
+
+
+def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[Cell]:
+    n_workers = max(1, min(workers or cores_given(), cores_given(), len(tasks)))
+    if n_workers == 1:
+        yield from (task.run(threads_each(1)) for task in tasks)
+        return
+    threads = threads_each(n_workers)
+    with parallel_config("loky", inner_max_num_threads=threads):
+        parallel = Parallel(n_workers, batch_size=1, return_as="generator_unordered")
+        results = parallel(delayed(_run_in_worker)(task, threads) for task in tasks)
+    try:
+        yield from results
+    finally:
+        results.close()
+
+
+def _run_in_worker(task: _Task, threads: int) -> Cell:
+    set_threads(threads)
+    return task.run(threads)
+
+
+def _point(study: str, value: float, ranker: str, cells: Sequence[Cell]) -> Point:
+    scores = np.array([cell.score for cell in cells])
+    error = float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else math.nan
+    seconds = float(np.mean([cell.fit_seconds for cell in cells]))
+    return Point(study, value, ranker, float(scores.mean()), error, len(scores), seconds)
