@@ -98,9 +98,7 @@ def trees_of_lightgbm(data: RankingDataset, path: Path) -> None:
     booster.save_model(path)
 
 
-def ranking(
-    data: RankingDataset, model: str, place: Path, rounds: int
-) -> list[tuple[str, float, str, bool]]:
+def ranking(data: RankingDataset, model: str, place: Path, rounds: int) -> list[tuple[str, float, str, bool]]:
     """The document rate of `rank` against LightGBM's, and its memory."""
     ours, theirs, memory = [], [], []
     for _ in range(rounds):
