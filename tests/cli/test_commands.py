@@ -56,7 +56,20 @@ assert not heavy, heavy
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "inspect", "convert", "train", "rank", "evaluate", "compare", "info", "explain", "export"],
+    [
+        "demo",
+        "inspect",
+        "convert",
+        "train",
+        "rank",
+        "evaluate",
+        "compare",
+        "sensitivity",
+        "neighbours",
+        "info",
+        "explain",
+        "export",
+    ],
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = run(command, "--help")

@@ -29,12 +29,18 @@ def sensitivity(
         list[str] | None,
         typer.Option(help="As compare calls it; may be repeated; the paper's DirectRanker unless given."),
     ] = None,
-    sets: Annotated[int, typer.Option(help="Data sets per point.", min=1)] = 5,
+    sets: Annotated[
+        int | None, typer.Option(help="Data sets per point; 5 unless given, 2 if quick.", min=1)
+    ] = None,
     train: Annotated[
-        int, typer.Option(help="Training documents where they are not studied.", min=10)
-    ] = 100_000,
+        int | None,
+        typer.Option(
+            help="Training documents where they are not studied; 100000 unless given, 10000 if quick.",
+            min=10,
+        ),
+    ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: few values, two small data sets.")
+        bool, typer.Option("--quick", help="A first look: few values, few and small data sets.")
     ] = False,
     out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results/sensitivity"),
     workers: Annotated[
@@ -57,14 +63,14 @@ def sensitivity(
     if values is not None and len(names) != 1:
         raise typer.BadParameter("--values are those of one study; name it with --study")
     chosen = {name: _values(name, values, quick=quick) for name in names}
-    setting = Setting(n_train=10_000, n_test=2_000) if quick else Setting(n_train=train)
+    setting = Setting(n_train=train or 10_000, n_test=2_000) if quick else Setting(n_train=train or 100_000)
     out.mkdir(parents=True, exist_ok=True)
     with CellStore(out / "sensitivity.sqlite") as store, progress_bar("data sets") as progress:
         points = run_studies(
             chosen,
             store,
             rankers=ranker or [PROCEDURE],
-            n_sets=2 if quick else sets,
+            n_sets=sets or (2 if quick else 5),
             setting=setting,
             workers=workers,
             progress=progress,
