@@ -1,9 +1,9 @@
 """What a search costs beside its trainings, what two workers gain, and how quick a finished one comes back.
 
 A grid search of DirectRankers with a fixed number of epochs on generated data, each training of a second or
-two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure. Then the same
-search in two worker processes, whose start counts, and in a fresh process on a store that has all cells,
-where imports count; a process that only imports is timed beside it. Exit code 1: something is missed.
+two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure; they take turns.
+Then the same search in two worker processes, whose start counts. Last, what is finished already: the same search
+again in this process, and `directranker compare` in a fresh one. Exit code 1: something is missed.
 
     python benchmarks/search_benchmark.py [--queries 600] [--epochs 8] [--candidates 8] [--only fits,workers]
 """
@@ -19,19 +19,21 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from directranker import DirectRanker, RankingDataset, evaluate, grid_search
 from directranker.model_selection.cross_validation import query_folds
 
-from measuring import machine, seconds_of
+from measuring import compare, machine, seconds_of
 from mslr_like import mslr_like
 
 FOLDS = 5
+ROUNDS = 3
 OVERHEAD, TWO_WORKERS, RESUMED_SECONDS = 1.1, 0.6, 3.0
 
 
@@ -70,37 +72,42 @@ def check(name: str, value: float, most: float, unit: str = "") -> bool:
     return value <= most
 
 
-def check_fits(run: Callable[..., None], loop: Callable[[], None]) -> bool:
-    """The search beside the plain loop."""
-    bare, searched = seconds_of(loop), seconds_of(lambda: run(workers=1))
-    print(f"plain loop {bare:.1f} s, search {searched:.1f} s")
-    return check("search ÷ plain loop", searched / bare, OVERHEAD)
+def check_fits(run: Callable[..., None], loop: Callable[..., None]) -> bool:
+    """The search beside the plain loop, with a quarter of the candidates."""
+    works: dict[str, Callable[[], None]] = {"plain loop": loop, "search": partial(run, workers=1)}
+    return check_ratio(works, "search", "plain loop", OVERHEAD)
 
 
 def check_workers(run: Callable[..., None]) -> bool:
     """Two workers beside one."""
-    two, one = seconds_of(lambda: run(workers=2)), seconds_of(lambda: run(workers=1))
-    print(f"one worker {one:.1f} s, two workers {two:.1f} s with their start")
-    return check("two workers ÷ one", two / one, TWO_WORKERS)
+    works: dict[str, Callable[[], None]]
+    works = {"one worker": partial(run, workers=1), "two workers": partial(run, workers=2)}
+    return check_ratio(works, "two workers", "one worker", TWO_WORKERS)
 
 
-def check_resumed(run: Callable[..., None], options: argparse.Namespace) -> bool:
-    """A fresh process on a store that has all cells."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "cells.sqlite"
-        run(workers=1, epochs=2, store=store)
-        words = f"mslr_like({options.queries}), 2, {options.candidates}, 1, {str(store)!r}"
-        script = f"from search_benchmark import search, mslr_like; search({words})"
-        again = [seconds_of(lambda: run_python(script)) for _ in range(3)]
-    imports = [seconds_of(lambda: run_python("import directranker.rankers")) for _ in range(3)]
-    print(f"a process that only imports torch, scikit-learn and numba takes {min(imports):.2f} s")
-    return check("a finished search in a fresh process", min(again), RESUMED_SECONDS, " s")
+def check_ratio(works: Mapping[str, Callable[[], None]], first: str, second: str, most: float) -> bool:
+    """Time both in turns; the median of the ratios counts."""
+    seconds = compare(works, ROUNDS)
+    print(", ".join(f"{name} {median(each):.1f} s" for name, each in seconds.items()))
+    ratios = [one / other for one, other in zip(seconds[first], seconds[second], strict=True)]
+    return check(f"{first} ÷ {second}", median(ratios), most)
 
 
-def run_python(script: str) -> None:
-    """In a process of its own."""
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": path})
+def check_resumed(data: RankingDataset, run: Callable[..., None]) -> bool:
+    """What is finished already."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        finished = partial(run, workers=1, epochs=1, store=folder / "cells.sqlite")
+        finished()
+        again = median(seconds_of(finished) for _ in range(ROUNDS))
+        data.select(range(90)).save(folder / "data")
+        words = ["--rankers", "RankSVM,DirectRanker", "--inner-folds", "vali", "--out", str(folder / "out")]
+        command = [sys.executable, "-m", "directranker", "compare", str(folder / "data"), *words]
+        works = [partial(subprocess.run, command, check=True, capture_output=True) for _ in range(ROUNDS + 1)]
+        whole, *shown = [seconds_of(work) for work in works]
+    reached = check("a finished search again", again, RESUMED_SECONDS, " s")
+    print(f"directranker compare took {whole:.1f} s")
+    return check("the finished one in a fresh process", median(shown), RESUMED_SECONDS, " s") and reached
 
 
 def main() -> None:
@@ -117,11 +124,14 @@ def main() -> None:
     data = mslr_like(options.queries, n_features=20)
     print(data)
     ranker_of(1).fit(data)  # compiles what is compiled once
+    few = max(1, options.candidates // 4)
     run = partial(search, data, epochs=options.epochs, candidates=options.candidates)
     checks: dict[str, Callable[[], bool]] = {
-        "fits": lambda: check_fits(run, lambda: plain_loop(data, options.epochs, options.candidates)),
+        "fits": lambda: check_fits(
+            partial(run, candidates=few), partial(plain_loop, data, options.epochs, few)
+        ),
         "workers": lambda: check_workers(run),
-        "resumed": lambda: check_resumed(run, options),
+        "resumed": lambda: check_resumed(data, run),
     }
     reached = [checks[name]() for name in options.only.split(",")]
     sys.exit(0 if all(reached) else 1)
