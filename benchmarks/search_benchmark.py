@@ -2,8 +2,8 @@
 
 A grid search of DirectRankers with a fixed number of epochs on generated data, each training of a second or
 two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure; they take turns.
-Then the same search in two worker processes, whose start counts. Last, what is finished already: the same search
-again in this process, and `directranker compare` in a fresh one. Exit code 1: something is missed.
+Then the same search in two worker processes, whose start counts. Last, what is finished already: the same
+search again in this process, and `directranker compare` in a fresh one. Exit code 1: something is missed.
 
     python benchmarks/search_benchmark.py [--queries 600] [--epochs 8] [--candidates 8] [--only fits,workers]
 """
