@@ -30,7 +30,7 @@ from directranker.errors import DataError, LetorError
 
 __all__ = ["LetorBuilder", "LetorOptions"]
 
-BLOCK_BYTES = 1 << 20  # of text per thread
+BLOCK_BYTES = 1 << 22  # of text per thread
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 
