@@ -24,9 +24,9 @@ def demo(
 ) -> None:
     """Make the embedded data set, inspect it, and compare all rankers on it.
 
-    Like `directranker compare` with the quick grid, but with three folds instead of five, each training once
-    instead of three times, and an ensemble of three instead of five; what there is to choose is chosen on the
-    validation part. Labels from 2 on are relevant. Stopped, it goes on where it was when started again.
+    Like `directranker compare` with the quick grid, but with three folds instead of five and each training
+    once instead of three times; what there is to choose is chosen on the validation part. Labels from 2 on
+    are relevant. Stopped, it goes on where it was when started again.
 
     Example: `directranker demo`
     """
@@ -41,5 +41,5 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     if not is_saved_dataset(out / DATA):
         data.save(out / DATA)
-    request = Request(str(out / DATA), grid="demo", threshold="2", folds=3, inner_folds="vali", seeds=1)
+    request = Request(str(out / DATA), threshold="2", folds=3, inner_folds="vali", seeds=1)
     answer_and_print(request, out, workers=workers)

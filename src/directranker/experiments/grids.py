@@ -2,8 +2,7 @@
 
 `paper` searches what the paper searched for the DirectRanker, and the usual ranges of the others' own
 publications and of RankLib. `quick` leaves rankers at their defaults, where nothing has to be chosen and no
-inner fit is needed, and tries a few values for those that train in a blink; `demo` is that with a smaller
-ensemble. A file names rankers and the
+inner fit is needed, and tries a few values for those that train in a blink. A file names rankers and the
 values of their parameters, in TOML or YAML; rankers that it does not name stay at their defaults:
 
     [DirectRanker]
@@ -74,16 +73,11 @@ _QUICK: dict[str, Choices | list[Choices]] = {
 }
 
 
-_DEMO = {**_QUICK, "Ensemble": {"n": [3]}}  # five would take a third of the time of the whole
-
-
 def _for_all(grid: dict[str, Choices | list[Choices]]) -> Grid:
     return MappingProxyType({name: grid.get(name, {}) for name in CONTENDERS})
 
 
-GRIDS: Mapping[str, Grid] = MappingProxyType(
-    {"quick": _for_all(_QUICK), "paper": _for_all(_PAPER), "demo": _for_all(_DEMO)}
-)
+GRIDS: Mapping[str, Grid] = MappingProxyType({"quick": _for_all(_QUICK), "paper": _for_all(_PAPER)})
 
 
 def named_grid(name: str) -> Grid:
@@ -91,8 +85,8 @@ def named_grid(name: str) -> Grid:
 
     >>> named_grid("qick")
     Traceback (most recent call last):
-    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', 'demo', or a
-    .toml or .yaml file
+    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', or a .toml or
+    .yaml file
     """
     if name not in GRIDS:
         raise ValueError(f"{unknown_word('grid', name, GRIDS)}, or a .toml or .yaml file")
