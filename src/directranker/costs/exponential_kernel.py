@@ -49,6 +49,28 @@ def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: Floa
     return total
 
 
+@freely_summed
+def meet_two(
+    below: FloatArray, inverse: float, other_inverse: float, pulls: FloatArray, factors: FloatArray
+) -> tuple[float, float]:
+    """Two documents meet those below them, as in `meet_one` but with one division for both.
+
+    With a = 1 + q and b = 1 + q' both shares come from 1/(a b): q/a = q b/(a b), q'/b = q' a/(a b).
+    """
+    total, other_total = 0.0, 0.0
+    for less in range(len(below)):
+        odds, other_odds = below[less] * inverse, below[less] * other_inverse
+        whole, other_whole = 1.0 + odds, 1.0 + other_odds
+        product = whole * other_whole
+        part = 1.0 / product
+        share, other_share = odds * other_whole * part, other_odds * whole * part
+        pulls[less] += share + other_share
+        factors[less] *= product
+        total += share
+        other_total += other_share
+    return total, other_total
+
+
 @compiled
 def meet(
     above: FloatArray,
@@ -58,8 +80,13 @@ def meet(
     factors: FloatArray,
 ) -> None:
     """Some documents meet those below them, all by their exponentials."""
-    for more in range(len(above)):
-        above_pulls[more] -= meet_one(below, 1.0 / above[more], below_pulls, factors)
+    for more in range(0, len(above) - 1, 2):
+        inverse, other_inverse = 1.0 / above[more], 1.0 / above[more + 1]
+        total, other_total = meet_two(below, inverse, other_inverse, below_pulls, factors)
+        above_pulls[more] -= total
+        above_pulls[more + 1] -= other_total
+    if len(above) % 2:
+        above_pulls[-1] -= meet_one(below, 1.0 / above[-1], below_pulls, factors)
 
 
 @compiled
