@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: run test lint bench clean
 
-run: $(VENV)/.installed
+run: $(VENV)/.compiled
 	$(BIN)/directranker demo
 
 test: lint $(VENV)/.kernels
@@ -41,6 +41,11 @@ $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 # A cached kernel does not notice a change in another module that it calls, so any change empties the cache.
 $(VENV)/.kernels: $(shell find src -name '*.py') | $(BIN)/python
 	find src -name '*.nb[ci]' -delete
+	touch $@
+
+# The set-up's last step for `make run`: a first look should not wait for the compiler.
+$(VENV)/.compiled: $(VENV)/.kernels $(VENV)/.installed
+	$(BIN)/directranker compile
 	touch $@
 
 clean:

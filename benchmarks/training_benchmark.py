@@ -139,6 +139,7 @@ print(int(peak[1]) * 1024, data.features.nbytes)
 
 def check_memory(data: RankingDataset) -> bool:
     """The peak of a process that opens the data and fits a ranker with the default transform."""
+    DirectRanker(hidden_layers=(50,), max_epochs=1).fit(data.select(range(20)))  # kernels: once per machine
     with tempfile.TemporaryDirectory() as folder:
         data.save(Path(folder) / "data")
         command = [sys.executable, "-c", PEAK_MEMORY, str(Path(folder) / "data")]

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import directranker
 from directranker import RankingDataset, evaluate, example_dataset, read_letor, write_letor
 
 
@@ -58,6 +59,7 @@ assert not heavy, heavy
     "command",
     [
         "demo",
+        "compile",
         "inspect",
         "convert",
         "train",
@@ -75,6 +77,20 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert f"directranker {command}" in done.stdout.split("Example:")[1]
+
+
+def test_nothing_is_left_to_compile_after_compile(tmp_path: Path) -> None:
+    def kernels() -> set[Path]:
+        return set(Path(directranker.__file__).parent.rglob("*.nbc"))
+
+    assert run("compile").stdout.startswith("All kernels are compiled")
+    ready = kernels()
+    assert ready
+    example_dataset().select(range(30)).save(tmp_path / "data")
+    done = run("compare", tmp_path / "data", "--folds", "3", "--inner-folds", "vali", "--seeds", "1",
+               "--rankers", "DirectRanker,LambdaDirectRanker,AdaRank", "--out", tmp_path / "out")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert kernels() == ready
 
 
 def test_version() -> None:

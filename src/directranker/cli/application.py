@@ -10,6 +10,7 @@ import typer
 
 from directranker._version import __version__
 from directranker.cli.comparing import compare
+from directranker.cli.compiling import compile_kernels
 from directranker.cli.converting import convert
 from directranker.cli.demonstrating import demo
 from directranker.cli.describing import info
@@ -49,6 +50,7 @@ for command in (
     export,
 ):
     app.command()(command)
+app.command("compile")(compile_kernels)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,57 @@
+"""All kernels compiled at once, for a machine or a container image whose first user should not wait.
+
+Kernels are compiled when they are first called, and kept beside the package. Here each ranker is fitted to a
+handful of queries, and some text is read, inspected and measured, so that every later process finds them.
+
+>>> [name for name, work in compiling_works()][:2]
+['data and metrics', 'DirectRanker-paper']
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from directranker.data.dataset import RankingDataset
+from directranker.data.inspection import inspect_dataset
+from directranker.data.letor import read_letor
+from directranker.data.letor_writing import write_letor
+from directranker.data.synthetic import example_dataset
+from directranker.experiments.contenders import CONTENDERS, Contender
+from directranker.metrics import CONVENTIONS, evaluate
+
+__all__ = ["compiling_works"]
+
+N_QUERIES = 12
+SHORTEST = {"max_epochs": 1, "max_steps": 2, "generations": 2}
+"""What makes a fit short, of the parameters that a ranker has."""
+
+
+def compiling_works() -> Iterator[tuple[str, Callable[[], None]]]:
+    """What to do, by name; each work compiles the kernels that it calls."""
+    data = example_dataset().select(range(N_QUERIES))
+    yield "data and metrics", partial(_read_and_measure, data)
+    for name, contender in CONTENDERS.items():
+        yield name, partial(_fit, contender, data)
+
+
+def _read_and_measure(data: RankingDataset) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "some.txt"
+        write_letor(data, path)
+        some = read_letor(path)
+    inspect_dataset(some)
+    for convention in CONVENTIONS:
+        evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)
+
+
+def _fit(contender: Contender, data: RankingDataset) -> None:
+    train, vali = data.split(0.7, random_state=0)
+    for metric in ("ndcg@10", "map"):
+        ranker = contender.ranker()
+        known = ranker.get_params()
+        wanted = {"metric": metric, **SHORTEST}
+        ranker.set_params(**{name: value for name, value in wanted.items() if name in known})
+        ranker.fit(train, eval_set=vali).score(vali)
