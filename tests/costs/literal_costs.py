@@ -84,6 +84,8 @@ def combined(sums: Numbers, totals: Numbers, weights: Numbers, normalise: str) -
     if normalise == "pairs":
         whole = sum(w * t for w, t in zip(weights, totals, strict=True))
         return sum(w * s for w, s in zip(weights, sums, strict=True)) / whole if whole else 0.0
+    if normalise == "root":
+        weights = [w * math.sqrt(t) for w, t in zip(weights, totals, strict=True)]
     counted = [(w, s / t) for w, s, t in zip(weights, sums, totals, strict=True) if t > 0]
     whole = sum(w for w, _ in counted)
     return sum(w * mean for w, mean in counted) / whole if whole else 0.0

@@ -26,7 +26,8 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
 @pytest.mark.parametrize(
-    ("normalise", "weight"), [("queries", None), ("pairs", None), ("sum", None), ("queries", "delta_ndcg")]
+    ("normalise", "weight"),
+    [("queries", None), ("root", None), ("pairs", None), ("sum", None), ("queries", "delta_ndcg")],
 )
 def test_cost_and_gradient_are_right_on_average(pairs: str, normalise: str, weight: str | None) -> None:
     options: dict[str, Any] = {"pairs": pairs, "normalise": normalise, "pair_weight": weight}

@@ -29,7 +29,7 @@ ALL = [
         ({"pair_weight": "delta_ncdg"}, r"pair_weight 'delta_ncdg' is unknown; did you mean 'delta_ndcg'\?"),
         ({"pair_weight": "delta_map@3"}, "only 'delta_ndcg' takes a cutoff"),
         ({"pair_weight": "delta_ndcg@0"}, "a whole number from 1 on"),
-        ({"normalise": "mean"}, "normalise 'mean' is unknown; there are 'queries', 'pairs', 'sum'"),
+        ({"normalise": "mean"}, "normalise 'mean' is unknown; there are 'queries', 'root', 'pairs', 'sum'"),
         ({"max_pairs": 0}, "max_pairs is 0; give a whole number from 1 on, or None for all pairs"),
         ({"max_pairs": 2.5}, "max_pairs is 2.5"),
         ({"max_pairs": True}, "max_pairs is True"),
@@ -131,6 +131,7 @@ def test_means_are_weighted_means() -> None:
     first, second, third = 0.5, 2.0, 3.0  # the three pairs' costs
     expected = {
         "queries": (first + (second + third) / 2) / 2,
+        "root": (first + 2**0.5 * (second + third) / 2) / (1 + 2**0.5),
         "pairs": (first + second + third) / 3,
         "sum": first + second + third,
     }

@@ -74,7 +74,7 @@ def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, Floats
     batch=batches(),
     pairs=st.sampled_from(["all", "adjacent"]),
     weight=st.sampled_from(WEIGHTS),
-    normalise=st.sampled_from(["queries", "pairs", "sum"]),
+    normalise=st.sampled_from(["queries", "root", "pairs", "sum"]),
     threshold=st.sampled_from([1.0, 2.0]),
 )
 def test_kernels_agree_with_a_double_loop_and_with_autograd(

@@ -7,7 +7,7 @@ The cache of a kernel remembers the module of each named tuple it takes: after m
 >>> query_scales(np.array([3.0, 0.0, 1.0]), np.ones(3), "queries")  # the mean over queries that have pairs
 array([0.16666667, 0.        , 0.5       ])
 >>> query_scales(np.array([3.0, 0.0, 1.0]), np.ones(3), "pairs")
-array([0.25, 0.25, 0.25])
+array([0.25, 0.  , 0.25])
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from directranker.metrics.sorting import FloatArray
 
 __all__ = ["NORMALISERS", "Batch", "Rule", "as_weights", "query_scales"]
 
-NORMALISERS = ("queries", "pairs", "sum")
+NORMALISERS = ("queries", "root", "pairs", "sum")
 
 
 class Rule(NamedTuple):
@@ -75,10 +75,8 @@ def query_scales(totals: FloatArray, query_weight: FloatArray, normalise: str) -
     """
     if normalise == "sum":
         return query_weight
-    if normalise == "pairs":
-        whole = float(totals @ query_weight)
-        return query_weight / whole if whole > 0 else np.zeros_like(totals)
-    counted = np.where(totals > 0, query_weight, 0.0)
-    scales = np.divide(counted, totals, out=np.zeros_like(totals), where=totals > 0)
+    # How much the mean of a query counts: all the same, by its pairs, or by their root, half-way between.
+    importance = totals ** {"queries": 0.0, "root": 0.5, "pairs": 1.0}[normalise]
+    counted = np.where(totals > 0, query_weight * importance, 0.0)
     whole = float(counted.sum())
-    return scales / whole if whole > 0 else scales
+    return np.divide(counted, totals * whole, out=np.zeros_like(totals), where=(totals > 0) & (whole > 0))

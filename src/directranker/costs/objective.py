@@ -82,7 +82,8 @@ class Objective:
     right on average. The squared costs with the identity need no cap: they are exact in linear time."""
     normalise: str = "queries"
     """The mean over "queries" of each one's mean over its pairs, over "pairs" regardless of the query, or
-    the "sum". Queries without pairs do not count. For costs of lists "queries" or "sum"."""
+    the "sum"; with "root" the mean of a query counts by the root of its number of pairs, half-way between
+    the first two. Queries without pairs do not count. For costs of lists "queries" or "sum"."""
     threshold: float = 1.0
     """The lowest label that is relevant to "delta_map"."""
 
@@ -110,8 +111,10 @@ class Objective:
                     f"{name}={getattr(self, name)!r} has no meaning for the cost {self.cost!r}, which looks "
                     f"at whole lists; leave it out, or take one of {', '.join(map(repr, PAIR_COSTS))}"
                 )
-        if self.normalise == "pairs":
-            raise ValueError(f"normalise='pairs': {self.cost!r} has no pairs; take 'queries' or 'sum'")
+        if self.normalise in ("root", "pairs"):
+            raise ValueError(
+                f"normalise={self.normalise!r}: {self.cost!r} has no pairs; take 'queries' or 'sum'"
+            )
 
     @property
     def is_compiled(self) -> bool:

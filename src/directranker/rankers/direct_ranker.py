@@ -61,7 +61,8 @@ class DirectRanker(TransformingRanker):
     max_pairs
         At most so many pairs of a query in a step, drawn at random; a pair of numbers grows exponentially.
     normalise
-        The mean over `"queries"` of each one's mean, over all `"pairs"`, or the `"sum"`.
+        The mean over `"queries"` of each one's mean, over all `"pairs"`, half-way between by the `"root"` of
+        their number, or the `"sum"`.
     transform
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone.

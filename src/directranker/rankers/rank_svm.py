@@ -54,7 +54,7 @@ class RankSVM(LinearRanker):
         How much the squared length of the weights counts. With `normalise="sum"` it is 1/C of other SVMs.
     pairs, normalise
         `"all"` pairs of different labels, or `"adjacent"` classes only; the mean over `"queries"` of each
-        one's mean, over all `"pairs"`, or the `"sum"`.
+        one's mean, over all `"pairs"`, half-way between by the `"root"` of their number, or the `"sum"`.
     transform
         What becomes of the features first, fitted on the training part alone.
     tolerance
