@@ -9,6 +9,7 @@ comment above a block, which readers do not see, may say otherwise:
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -133,7 +134,7 @@ CHECKS: dict[str, Callable[[Names], None]] = {"digits.md": check_digits}
 
 def test_a_wrong_option_is_seen_in_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     look_through("directranker compare MQ2008 --seeds 3", monkeypatch)
-    with pytest.raises(typer.BadParameter.__mro__[1], match="No such option: --sedes"):
+    with pytest.raises(Exception, match="No such option: --sedes"):
         look_through("directranker compare MQ2008 --sedes 3", monkeypatch)
 
 
@@ -153,9 +154,9 @@ def test_every_public_name_stands_in_the_reference(site: Path) -> None:
 
 
 def test_the_first_page_is_the_readme(site: Path) -> None:
-    page = (site / "index.html").read_text(encoding="utf-8")
+    page = html.unescape((site / "index.html").read_text(encoding="utf-8"))
     for heading in re.findall(r"^## (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE):
-        assert heading.replace("'", "&#x27;") in page.replace("’", "&#x27;").replace("'", "&#x27;")
+        assert f">{heading}<" in page
     assert 'href="comparison.html"' in page
 
 
