@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench docs clean
 
 run: $(VENV)/.compiled
 	$(BIN)/directranker demo
@@ -17,6 +17,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "site/index.html is the first page; $(BIN)/mkdocs serve shows pages as you write them"
 
 bench: $(VENV)/.installed-bench
 	@set -e; for benchmark in benchmarks/*_benchmark.py benchmarks/quality.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
@@ -49,5 +53,5 @@ $(VENV)/.compiled: $(VENV)/.kernels $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -exec rm -rf {} +

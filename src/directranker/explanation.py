@@ -18,7 +18,7 @@ True
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def explain_difference(ranker: Ranker, query: RankingDataset, *, better: int, wo
     rows = np.array([better, worse])
     table = np.asarray(query.features)
     # In the order of the rows, whatever the input's was.
-    scores = ranker.predict(table, qid=np.zeros(len(table), dtype=np.int64))[rows].astype(np.float64)
+    scores = ranker.predict(replace(query, original_rows=None))[rows].astype(np.float64)
     parts, method = _contributions(ranker, table, rows)
     difference = float(scores[0] - scores[1])
     exact, left_over = _summing_to(parts, difference)

@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,8 @@ def compare_neighbours(
         How many classes to look for by score; as many as can be told apart unless given.
 
     """
-    one = data.select([_number_of(query, data)])
-    scores = ranker.predict(one.features, qid=one.qid).astype(np.float64)
+    one = replace(data.select([_number_of(query, data)]), original_rows=None)
+    scores = ranker.predict(one).astype(np.float64)
     order = np.argsort(-scores, kind="stable")
     ids = one.document_ids
     names = [f"row {row + 1}" for row in order] if ids is None else [str(ids[row]) for row in order]

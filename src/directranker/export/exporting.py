@@ -113,7 +113,8 @@ def _proved(ranker: Ranker, written: Written, table: Features, offsets: IntArray
     if not written.takes_missing:
         # Engines hand 0 to a model where a value is missing, so that is what is compared.
         table = np.nan_to_num(table, nan=0.0)
-    expected = ranker.predict(table)
+    lists = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
+    expected = ranker.predict(lists)
     if written.score is None:
         return Parity(written.checked_by, 0, 0, float("nan"), 0)
     return check_parity(expected, written.score(table), offsets, by=written.checked_by)

@@ -1,0 +1,39 @@
+"""Features that have names, as those of any table: nothing warns of names that the caller did give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from directranker import RankingDataset, RankSVM, example_dataset, explain_difference, export_ranker
+from directranker.experiments.neighbours import compare_neighbours
+
+
+@pytest.fixture(scope="module")
+def named() -> RankingDataset:
+    data = example_dataset().select(range(30))
+    names = [f"field_{number}" for number in range(data.n_features)]
+    return RankingDataset.from_arrays(data.features, data.relevance, qid=data.qid, feature_names=names)
+
+
+@pytest.fixture(scope="module")
+def ranker(named: RankingDataset) -> RankSVM:
+    return RankSVM().fit(named)
+
+
+def test_explanations(named: RankingDataset, ranker: RankSVM) -> None:
+    found = explain_difference(ranker, named.select([3]), better=1, worse=0)
+    scores = ranker.predict(named.select([3]))
+    assert found.names == named.feature_names
+    assert found.difference == pytest.approx(float(scores[1] - scores[0]))
+
+
+def test_neighbours(named: RankingDataset, ranker: RankSVM) -> None:
+    found = compare_neighbours(ranker, named, query=str(named.query_ids[3]))
+    assert found.scores.tolist() == sorted(ranker.predict(named.select([3])).tolist(), reverse=True)
+
+
+def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None:
+    parity = export_ranker(ranker, tmp_path / "svm", to="solr", rows=named)
+    assert (parity.n_documents, parity.n_queries) == (named.n_documents, named.n_queries)
