@@ -126,7 +126,7 @@ def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
         )
     assert text.endswith("results: whole/results.json\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "cells.sqlite", "per_query.json", "planned.json", "request.json",
+        "cells.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
 
