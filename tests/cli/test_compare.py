@@ -124,9 +124,10 @@ def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
         assert re.search(
             rf"^ {ranker} +0\.\d{{3}} ± 0\.\d{{3}} [*≈ ] +0\.\d{{3}} ± 0\.\d{{3}}", text, re.MULTILINE
         )
-    assert text.endswith("results: whole/results.json\n")
+    assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "cells.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "request.json",
+        "cells.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
+        "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
 
@@ -359,7 +360,7 @@ def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
     )
     done = run_here("compare", "MQ2008", *options)
     assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.out, re.MULTILINE)
-    assert done.out.endswith("results: results/MQ2008/results.json\n")
+    assert done.out.endswith("results: results/MQ2008/results.json\nreport:  results/MQ2008/report.html\n")
 
 
 def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) -> None:

@@ -16,15 +16,14 @@ import numpy as np
 from directranker.classification import class_boundaries
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import Fold
+from directranker.experiments.files import EXAMPLES, HISTORIES
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.results import Comparison, write_json
 from directranker.model_selection.closer_look import explained_rows
 from directranker.model_selection.nested_result import NestedResult
 
-__all__ = ["EXAMPLES", "HISTORIES", "write_examples"]
+__all__ = ["write_examples"]
 
-EXAMPLES = "examples.json"
-HISTORIES = "histories.json"
 Looks = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By ranker and by fold."""
 
