@@ -105,7 +105,7 @@ def _tests(values: QueryValues, results: Sequence[RankerResult]) -> list[PairedT
     pairs = list(combinations(results, 2))
     columns = {name: np.array(column, dtype=np.float64) for name, column in values.values.items()}
     rows = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
-    p_values = randomisation_tests(rows, n_resamples=200)
+    p_values = randomisation_tests(rows, n_resamples=2000)
     tests = []
     for (one, other), row, p, corrected in zip(pairs, rows, p_values, holm_corrected(p_values), strict=True):
         first, second = one.by(values.metric), other.by(values.metric)

@@ -154,6 +154,23 @@ def test_results_hold_what_a_report_needs(place: Path) -> None:
                 assert sum(values) / len(values) == pytest.approx(fold["score"])
 
 
+def test_examples_are_of_the_rankers_that_were_measured(place: Path) -> None:
+    examples = json.loads((place / "whole" / "examples.json").read_text())
+    assert len(examples["queries"]) == 12
+    measured = json.loads((place / "whole" / "per_query.json").read_text())["per_query"][0]
+    metric = Metric.parse(measured["metric"], convention="paper")
+    where = list(zip(measured["folds"], map(str, measured["queries"]), strict=True))
+    for query in examples["queries"]:
+        at = where.index((query["fold"], query["query"]))
+        assert sorted(query["by"]) == sorted(RANKERS.split(","))
+        for ranker, seen in query["by"].items():
+            expected = measured["values"][ranker][at]
+            assert metric(np.array(query["grades"]), np.array(seen["scores"])) == pytest.approx(expected)
+            assert len(seen["r"]) == len(seen["scores"]) - 1
+    curves = json.loads((place / "whole" / "histories.json").read_text())["histories"]
+    assert {name: list(folds) for name, folds in curves.items()}["LambdaMART"] == ["Fold1", "Fold2", "Fold3"]
+
+
 def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) -> None:
     cells = (place / "whole" / "cells.sqlite").stat().st_mtime_ns
     begin = time.perf_counter()

@@ -109,6 +109,10 @@ def test_verdicts(tmp_path: Path) -> None:
     assert "(p = 0.200)" in level
     assert f"{second.ranker} cannot be told from it" in level
     assert f"significantly better than {third.ranker}. False" in level
+    many = replace(
+        made, tests=(), rankers=(*made.rankers, *(replace(third, ranker=f"R{n}") for n in range(4)))
+    )
+    assert "and 3 others cannot be told from it" in verdict(many, "map").lead
     alone = replace(made, rankers=(best,), tests=())
     assert verdict(alone, "map").is_clear is None
 

@@ -108,12 +108,12 @@ def answer_and_print(
     from directranker.experiments.tables import TABLE_FORMATS
     from directranker.report.building import REPORT, write_report
 
+    report = folder / REPORT
     digest = request.digest()
     comparison = finished_comparison(folder, digest)
     if comparison is None:
+        report.unlink(missing_ok=True)  # it tells of what was there before
         comparison = _run(request, digest, folder, workers, cluster)
-        write_report(folder)
-    report = folder / REPORT
     if not report.is_file():
         write_report(folder)
     if as_json:

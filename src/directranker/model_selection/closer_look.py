@@ -9,8 +9,8 @@ JSON holds, bounded in size whatever the data set.
 >>> shown = shown_queries(data, 2)
 >>> ranker = RankSVM().fit(data)
 >>> look = look_closer(ranker, data, ranker.predict(data), shown)
->>> [len(query["scores"]) == size for query, size in zip(look["queries"], np.diff(data.offsets)[list(shown)])]
-[True, True]
+>>> [len(query["scores"]) for query in look["queries"]] == np.diff(data.offsets)[list(shown)].tolist()
+True
 >>> first = look["queries"][0]["why"]
 >>> (better, worse), *_ = pairs_of(explained_rows(data.select(shown[:1]).relevance))
 >>> difference = look["queries"][0]["scores"][better] - look["queries"][0]["scores"][worse]
@@ -37,10 +37,10 @@ __all__ = ["MOST_SHOWN", "explained_rows", "look_closer", "pairs_of", "shown_que
 MOST_SHOWN = 12
 """How many queries of a whole comparison are looked at closely."""
 MOST_DOCUMENTS = 200  # of a query that is shown, if there are such
-MOST_EXPLAINED = 12  # documents of a query, each pair of which is explained
+MOST_EXPLAINED = 10  # documents of a query, each pair of which is explained
 MOST_FEATURES = 8  # of a pair that are kept one by one; the others together
 MOST_RECORDS = 120  # of a training's history
-STEPS = 32  # of the integral; what so few leave over, some thousandths of a score, is spread
+STEPS = 24  # of the integral; what so few leave over, some thousandths of a score, is spread
 
 
 def shown_queries(data: RankingDataset, n: int) -> tuple[int, ...]:
@@ -81,6 +81,8 @@ def look_closer(
     estimator: Any, data: RankingDataset, scores: NDArray[Any], shown: Sequence[int]
 ) -> dict[str, Any]:
     """The history of a fitted estimator, and for each shown query its scores, r and explanations."""
+    if not np.isfinite(scores).all():
+        shown = ()  # a training that went wrong has no order to show
     return {
         "history": _history(estimator),
         "queries": [
@@ -121,6 +123,8 @@ def _why(ranker: Ranker, query: RankingDataset) -> dict[str, Any] | None:
         pairs = pairs_of(explained_rows(query.relevance))
         explanations = explain_differences(ranker, query, pairs, steps=STEPS)
     except TypeError:  # a transform or a ranker of the user's own
+        return None
+    if not all(np.isfinite(one.contributions).all() for one in explanations):
         return None
     kept = [_largest(one) for one in explanations]
     return {

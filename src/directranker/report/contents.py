@@ -100,6 +100,7 @@ def _cell(comparison: Comparison, result: RankerResult, metric: str) -> dict[str
     test = None if best is None else comparison.test(metric, result.ranker, best.ranker)
     measured = result.by(metric)
     return {
+        "metric": metric,
         "cell": cell,
         "mean": measured.mean,
         "published": None if measured.published is None else measured.published.mean,
@@ -110,15 +111,15 @@ def _cell(comparison: Comparison, result: RankerResult, metric: str) -> dict[str
 def comparison_view(found: FoundComparison) -> dict[str, Any]:
     """What the template writes of a comparison, so that the answer is there before any script runs."""
     comparison = found.comparison
-    cells = [
-        score_cell(comparison, one, metric) for one in comparison.rankers for metric in comparison.metrics
+    with_published = [
+        metric for metric in comparison.metrics if any(one.by(metric).published for one in comparison.rankers)
     ]
     return {
         "name": comparison.request.get("name", found.place),
         "metrics": comparison.metrics,
         "verdicts": [verdict(comparison, metric) for metric in comparison.metrics],
         "rows": _rows(comparison),
-        "has_published": any(cell.published for cell in cells),
+        "with_published": with_published,
         "has_published_seconds": any(one.timing.published for one in comparison.rankers),
         "legend": legend(comparison),
         "protocol": protocol_of(comparison),

@@ -14,6 +14,8 @@ from directranker.experiments.table_cells import LEVEL, with_error
 
 __all__ = ["Verdict", "joined", "p_in_words", "verdict"]
 
+MOST_NAMED = 4
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -69,7 +71,12 @@ def _lead(
     rest = len(others) - len(level)
     worse = f" It is significantly better than the {rest} others." if rest > 1 else ""
     worse = f" It is significantly better than {others[-1].ranker}." if rest == 1 else worse
-    return f"{first} {joined(level)} cannot be told from it on these queries.{worse}"
+    named = (
+        level
+        if len(level) <= MOST_NAMED
+        else [*level[: MOST_NAMED - 1], f"{len(level) - MOST_NAMED + 1} others"]
+    )
+    return f"{first} {joined(named)} cannot be told from it on these queries.{worse}"
 
 
 def joined(words: Sequence[str]) -> str:

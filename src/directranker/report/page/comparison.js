@@ -91,8 +91,10 @@ class ComparisonView {
       makeY: (range) => linear(airy(scores, [0, 1]), range), labelX: "training, seconds", labelY: this.metric.toUpperCase(),
       describe: `${this.metric.toUpperCase()} against seconds of training`,
     });
-    const taken = rankers.map((one) => [x(Math.max(one.seconds, 1e-4)) - 6, y(one.by[this.metric].mean) + 4, 12]);
-    for (const one of rankers) {
+    const taken = rankers.map((one) => [x(Math.max(one.seconds, 1e-4)) - 5, y(one.by[this.metric].mean) + 4, 10]);
+    // The best and its equals get their names first, the rightmost of them before the others.
+    const inTurn = [...rankers].sort((one, other) => (one.by[this.metric].standing === "worse") - (other.by[this.metric].standing === "worse") || other.seconds - one.seconds);
+    for (const one of inTurn) {
       const { mean, error, standing } = one.by[this.metric];
       const px = x(Math.max(one.seconds, 1e-4)), py = y(mean);
       const group = drawn("g", { class: standing, "data-ranker": one.name }, drawn("title", {}, `${one.name}: ${mean.toFixed(4)} after ${one.seconds.toPrecision(3)} s`));
@@ -174,10 +176,10 @@ function diamond(x, y, title) {
 
 /* A name beside its point, where neither a point nor another name stands; else none, as its title tells it. */
 function label(name, px, py, width, taken) {
-  const size = name.length * 7.3 + 4;
-  const places = [[9, 4], [-9 - size, 4], [9, -10], [9, 18], [-9 - size, -10], [-9 - size, 18], [9, -24], [9, 32], [-size / 2, -12], [-size / 2, 21], [-size - 4, -24], [-size - 4, 32]];
-  const free = ([dx, dy]) => px + dx > 0 && px + dx + size < width &&
-    !taken.some(([tx, ty, other]) => px + dx < tx + other && tx < px + dx + size && Math.abs(py + dy - ty) < 13);
+  const size = name.length * 7.1 + 2;
+  const places = [[9, 4], [-9 - size, 4], [9, -10], [9, 18], [-9 - size, -10], [-9 - size, 18], [-size / 2, -12], [-size / 2, 21]];
+  const free = ([dx, dy]) => px + dx > 58 && px + dx + size < width + 4 &&
+    !taken.some(([tx, ty, other]) => px + dx < tx + other && tx < px + dx + size && Math.abs(py + dy - ty) < 12);
   const place = places.find(free);
   if (!place) return null;
   const [dx, dy] = place;
