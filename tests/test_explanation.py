@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from directranker import RankingDataset, example_dataset
-from directranker.explanation import explain_difference
+from directranker.explanation import explain_difference, explain_differences
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 2, "random_state": 0, "hidden_layers": (8,)}
@@ -61,6 +61,16 @@ def test_a_feature_that_is_equal_adds_nothing(data: RankingDataset) -> None:
     pair = RankingDataset.from_arrays(features, np.zeros(len(features)))
     found = explain_difference(ranker, pair, better=0, worse=1)
     assert np.flatnonzero(found.contributions).tolist() == [5]
+
+
+def test_several_pairs_are_explained_as_each_alone(data: RankingDataset) -> None:
+    ranker = DirectRanker(**QUICK).fit(data)
+    query = data.select([2])
+    pairs = [(0, 1), (5, 3), (4, 0)]
+    for found, (better, worse) in zip(explain_differences(ranker, query, pairs), pairs, strict=True):
+        alone = explain_difference(ranker, query, better=better, worse=worse)
+        np.testing.assert_allclose(found.contributions, alone.contributions, rtol=1e-9, atol=1e-12)
+        assert (found.scores, found.method) == (alone.scores, alone.method)
 
 
 def test_wrong_rows(data: RankingDataset) -> None:

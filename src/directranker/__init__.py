@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         RankNet,
         RankSVM,
     )
+    from directranker.report import write_report
 
 _HOMES = {
     "classification": ("Boundaries", "OrderClassifier", "class_boundaries"),
@@ -151,6 +152,7 @@ _HOMES = {
         "IESVMRank",
         "RankSVM",
     ),
+    "report": ("write_report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -230,6 +232,7 @@ __all__ = [
     "write_dataset",
     "write_letor",
     "write_parquet",
+    "write_report",
 ]
 
 

@@ -18,6 +18,7 @@ True
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,10 +34,11 @@ from directranker.export.description import feature_names
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
 from directranker.rankers.linear import LinearRanker
 
-__all__ = ["Explanation", "explain_difference"]
+__all__ = ["Explanation", "explain_difference", "explain_differences"]
 
 Vector = NDArray[np.float64]
 STEPS = 512
+LINE_NUMBERS = 4_000_000  # of encoded documents on lines, at a time
 
 
 @dataclass(frozen=True)
@@ -61,21 +63,39 @@ class Explanation:
 
 def explain_difference(ranker: Ranker, query: RankingDataset, *, better: int, worse: int) -> Explanation:
     """Explain by its features why one row of a query has another score than a second row."""
+    (explanation,) = explain_differences(ranker, query, [(better, worse)])
+    return explanation
+
+
+def explain_differences(
+    ranker: Ranker, query: RankingDataset, pairs: Sequence[tuple[int, int]], *, steps: int = STEPS
+) -> list[Explanation]:
+    """The same for several pairs of rows, (better, worse), of one query; nets are integrated in `steps`.
+
+    >>> from directranker.data.synthetic import example_dataset
+    >>> from directranker.rankers import RankSVM
+    >>> data = example_dataset()
+    >>> first, second = explain_differences(RankSVM().fit(data), data.select([0]), [(0, 1), (1, 0)])
+    >>> first.difference == -second.difference
+    True
+    """
     if query.n_queries != 1:
         raise ValueError(f"the data has {query.n_queries} queries; give the one that both documents are of")
-    for name, row in (("better", better), ("worse", worse)):
-        if not 0 <= row < query.n_documents:
-            raise ValueError(f"{name} is row {row}; the query has rows 0 to {query.n_documents - 1}")
-    rows = np.array([better, worse])
     table = np.asarray(query.features)
+    rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    for name, chosen in (("better", rows[:, 0]), ("worse", rows[:, 1])):
+        for row in chosen[(chosen < 0) | (chosen >= query.n_documents)]:
+            raise ValueError(f"{name} is row {row}; the query has rows 0 to {query.n_documents - 1}")
     # In the order of the rows, whatever the input's was.
-    scores = ranker.predict(replace(query, original_rows=None))[rows].astype(np.float64)
-    parts, method = _contributions(ranker, table, rows)
-    difference = float(scores[0] - scores[1])
-    exact, left_over = _summing_to(parts, difference)
-    return Explanation(
-        feature_names(ranker), exact, table[rows], (float(scores[0]), float(scores[1])), method, left_over
-    )
+    scores = ranker.predict(replace(query, original_rows=None)).astype(np.float64)
+    parts, method = _contributions(ranker, table, rows, steps)
+    names = feature_names(ranker)
+    explanations = []
+    for of_pair, (better, worse) in zip(parts, rows, strict=True):
+        two = (float(scores[better]), float(scores[worse]))
+        exact, left_over = _summing_to(of_pair, two[0] - two[1])
+        explanations.append(Explanation(names, exact, table[[better, worse]], two, method, left_over))
+    return explanations
 
 
 def _summing_to(parts: Vector, difference: float) -> tuple[Vector, float]:
@@ -86,32 +106,34 @@ def _summing_to(parts: Vector, difference: float) -> tuple[Vector, float]:
     return parts + missing * sizes / sizes.sum(), missing / difference if difference else missing
 
 
-def _contributions(ranker: Ranker, table: Any, rows: IntArray) -> tuple[Vector, str]:
+def _contributions(ranker: Ranker, table: Any, rows: IntArray, steps: int) -> tuple[Vector, str]:
+    """Of each feature to each pair, (n_pairs, n_features), and by which method."""
+    better, worse = rows.T
     if isinstance(ranker, LambdaMART):
-        shares = np.asarray(ranker.booster_.predict(table[rows], pred_contrib=True))[:, :-1]
-        return shares[0] - shares[1], "Shapley values along the paths of the trees"
+        shares = np.asarray(ranker.booster_.predict(table, pred_contrib=True))[:, :-1]
+        return shares[better] - shares[worse], "Shapley values along the paths of the trees"
     if isinstance(ranker, Ensemble):
-        return _of_ensemble(ranker, table, rows)
+        return _of_ensemble(ranker, table, rows, steps)
     if not isinstance(ranker, DirectRanker | LinearRanker):
         raise TypeError(
             f"{type(ranker).__name__} is not a ranker of directranker; its score cannot be explained"
         )
     query = np.zeros(len(table), dtype=np.int64)
-    encoded = ranker.transform_.transform(table, qid=query)[rows].astype(np.float64)
+    encoded = ranker.transform_.transform(table, qid=query).astype(np.float64)
     feature_of_column = _features_of_columns(ranker.transform_, encoded.shape[1])
     if isinstance(ranker, LinearRanker):
-        of_columns, method = ranker.coef_ * (encoded[0] - encoded[1]), "weights times differences"
+        of_columns, method = ranker.coef_ * (encoded[better] - encoded[worse]), "weights times differences"
     else:
-        of_columns, method = _integrated_gradients(ranker, encoded), "integrated gradients"
-    of_features: Vector = np.bincount(feature_of_column, of_columns, table.shape[1]).astype(np.float64)
-    return of_features, method
+        of_columns, method = _integrated_gradients(ranker, encoded, rows, steps), "integrated gradients"
+    belongs = feature_of_column[:, None] == np.arange(table.shape[1])  # (n_columns, n_features)
+    return of_columns @ belongs.astype(np.float64), method
 
 
-def _of_ensemble(ranker: Ensemble, table: Any, rows: IntArray) -> tuple[Vector, str]:
-    total, method = np.zeros(table.shape[1]), ""
+def _of_ensemble(ranker: Ensemble, table: Any, rows: IntArray, steps: int) -> tuple[Vector, str]:
+    total, method = np.zeros((len(rows), table.shape[1])), ""
     for member in ranker.rankers_:
         scores = member._scores(table, np.zeros(len(table), dtype=np.int64)).astype(np.float64)
-        parts, method = _contributions(member, table, rows)
+        parts, method = _contributions(member, table, rows, steps)
         if scores.std() > 0:
             total += parts / scores.std() / len(ranker.rankers_)
     return total, f"the mean over rankers of {method}"
@@ -133,14 +155,20 @@ def _features_of_columns(transform: Any, n_columns: int) -> IntArray:
     return features
 
 
-def _integrated_gradients(ranker: DirectRanker, encoded: Vector) -> Vector:
-    """The mean gradient in the middles of equal steps on the line, times the difference."""
+def _integrated_gradients(ranker: DirectRanker, encoded: Vector, rows: IntArray, steps: int) -> Vector:
+    """The mean gradient in the middles of equal steps on each pair's line, times the difference."""
     net = copy.deepcopy(ranker.net_).double().eval()
-    better, worse = torch.from_numpy(encoded)
-    shares = (torch.arange(STEPS, dtype=torch.float64) + 0.5) / STEPS
-    line = worse + shares[:, None] * (better - worse)
-    line.requires_grad_()
+    documents = torch.from_numpy(encoded)
     shape = getattr(ranker, "input_shape_", (encoded.shape[1],))
-    (gradient,) = torch.autograd.grad(net(line.reshape(-1, *shape)).sum(), line)
-    parts: Vector = (gradient.mean(dim=0) * (better - worse)).detach().numpy()
-    return parts
+    shares = ((torch.arange(steps, dtype=torch.float64) + 0.5) / steps)[:, None]
+    parts = []
+    n_lines = max(1, LINE_NUMBERS // (steps * encoded.shape[1]))
+    for start in range(0, len(rows), n_lines):
+        some = torch.from_numpy(rows[start : start + n_lines])
+        worse = documents[some[:, 1]]
+        difference = documents[some[:, 0]] - worse  # (n_pairs, n_columns)
+        lines = worse[:, None] + shares * difference[:, None]  # (n_pairs, n_steps, n_columns)
+        lines.requires_grad_()
+        (gradient,) = torch.autograd.grad(net(lines.reshape(-1, *shape)).sum(), lines)
+        parts.append((gradient.mean(dim=1) * difference).detach().numpy())
+    return np.concatenate(parts) if parts else np.zeros((0, encoded.shape[1]))

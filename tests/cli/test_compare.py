@@ -124,9 +124,10 @@ def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
         assert re.search(
             rf"^ {ranker} +0\.\d{{3}} ± 0\.\d{{3}} [*≈ ] +0\.\d{{3}} ± 0\.\d{{3}}", text, re.MULTILINE
         )
-    assert text.endswith("results: whole/results.json\n")
+    assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "cells.sqlite", "per_query.json", "planned.json", "request.json",
+        "cells.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
+        "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
 
@@ -151,6 +152,23 @@ def test_results_hold_what_a_report_needs(place: Path) -> None:
                     if name == fold["fold"]
                 ]
                 assert sum(values) / len(values) == pytest.approx(fold["score"])
+
+
+def test_examples_are_of_the_rankers_that_were_measured(place: Path) -> None:
+    examples = json.loads((place / "whole" / "examples.json").read_text())
+    assert len(examples["queries"]) == 12
+    measured = json.loads((place / "whole" / "per_query.json").read_text())["per_query"][0]
+    metric = Metric.parse(measured["metric"], convention="paper")
+    where = list(zip(measured["folds"], map(str, measured["queries"]), strict=True))
+    for query in examples["queries"]:
+        at = where.index((query["fold"], query["query"]))
+        assert sorted(query["by"]) == sorted(RANKERS.split(","))
+        for ranker, seen in query["by"].items():
+            expected = measured["values"][ranker][at]
+            assert metric(np.array(query["grades"]), np.array(seen["scores"])) == pytest.approx(expected)
+            assert len(seen["r"]) == len(seen["scores"]) - 1
+    curves = json.loads((place / "whole" / "histories.json").read_text())["histories"]
+    assert {name: list(folds) for name, folds in curves.items()}["LambdaMART"] == ["Fold1", "Fold2", "Fold3"]
 
 
 def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) -> None:
@@ -359,7 +377,7 @@ def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
     )
     done = run_here("compare", "MQ2008", *options)
     assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.out, re.MULTILINE)
-    assert done.out.endswith("results: results/MQ2008/results.json\n")
+    assert done.out.endswith("results: results/MQ2008/results.json\nreport:  results/MQ2008/report.html\n")
 
 
 def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) -> None:

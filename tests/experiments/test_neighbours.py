@@ -83,7 +83,11 @@ def test_the_command_prints_what_the_library_finds(
     printed = json.loads(run("--json", "--threshold", "2"))
     assert printed["r"] == pytest.approx(expected.steps.tolist(), abs=1e-6)
     assert printed["classes"] == (expected.classes >= 2).tolist()
-    lines = run().splitlines()
+    lines = run("--out", "lists", "--figure", "one.svg").splitlines()
+    (kept,) = json.loads((tmp_path / "lists" / "neighbours.json").read_text())["lists"]
+    assert kept["r"] == pytest.approx(expected.steps.tolist(), abs=1e-6)
+    for figure in ("one.svg", "lists/neighbours.svg", "lists/neighbours.png"):
+        assert (tmp_path / figure).stat().st_size > 1000
     assert f"query {query}: {len(expected.rows)} documents" in lines[0]
     assert [
         line.split()[-1] == "*" for line in lines[2 : 1 + len(expected.rows)]

@@ -96,5 +96,12 @@ def test_the_command(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert [point["value"] for point in found["points"]] == [3, 40]
     assert found["claims"][0]["held"] is True
+    folder = tmp_path / "results" / "sensitivity"
+    kept = json.loads((folder / "sensitivity.json").read_text())
+    assert (kept["points"], kept["claims"]) == (found["points"], found["claims"])
+    assert kept["request"]["command"].startswith("directranker sensitivity --study features --values 3,40")
+    assert "torch" in kept["environment"]["versions"]
+    assert (folder / "sensitivity.svg").read_text().startswith("<?xml")
+    assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
     wrong = subprocess.run([*command, "--study", "noise"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2

@@ -58,6 +58,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "test data": {"test": Part("b", (3, 4))},
     "convention": {"convention": "trec"},
     "kept queries": {"keep_queries": True},
+    "queries that are looked at": {"shown": (3,)},
 }
 
 

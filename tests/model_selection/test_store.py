@@ -116,10 +116,24 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cells.sqlite"
     CellStore(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StorageError, match="format version 2, this directranker reads 1"):
+    with pytest.raises(StorageError, match="format version 3, this directranker reads 2"):
         CellStore(path)
+
+
+def test_cells_of_the_first_version_are_still_read(tmp_path: Path) -> None:
+    path = tmp_path / "cells.sqlite"
+    with CellStore(path) as store:
+        store.add([CELL])
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE cells DROP COLUMN look")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with CellStore(path) as store:
+        assert store.get(["k"])["k"].score == CELL.score
+        store.add([replace(CELL, key="n", look={"history": [{"cost": 0.1}]})])
+        assert store.get(["n"])["n"].look == {"history": [{"cost": 0.1}]}
 
 
 def test_a_damaged_page_is_told(tmp_path: Path) -> None:

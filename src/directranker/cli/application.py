@@ -20,6 +20,7 @@ from directranker.cli.exporting import export
 from directranker.cli.inspecting import inspect
 from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
+from directranker.cli.reporting import report
 from directranker.cli.studying import sensitivity
 from directranker.cli.training import train
 
@@ -45,6 +46,7 @@ for command in (
     compare,
     sensitivity,
     neighbours,
+    report,
     info,
     explain,
     export,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, print_json
+from directranker.cli.console import AsJson, command_line, print_json
 
 if TYPE_CHECKING:
     from directranker.experiments.request import Request
@@ -107,15 +106,21 @@ def answer_and_print(
     from directranker.experiments.request import finished_comparison
     from directranker.experiments.results import RESULTS
     from directranker.experiments.tables import TABLE_FORMATS
+    from directranker.report.building import REPORT, write_report
 
+    report = folder / REPORT
     digest = request.digest()
     comparison = finished_comparison(folder, digest)
     if comparison is None:
+        report.unlink(missing_ok=True)  # it tells of what was there before
         comparison = _run(request, digest, folder, workers, cluster)
+    if not report.is_file():
+        write_report(folder)
     if as_json:
         print_json(_read_json(folder / RESULTS))
     elif output is Format.TABLE:
         print_comparison(comparison, folder / RESULTS)
+        typer.echo(f"report:  {report}")
     else:
         typer.echo(TABLE_FORMATS[output.value][1](comparison), nl=False)
 
@@ -130,14 +135,13 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
     from directranker.cli.comparison_view import search_bar
     from directranker.experiments.answering import answer
 
-    command = " ".join(["directranker", *sys.argv[1:]])
     with search_bar() as bar:
         try:
             return answer(
                 request,
                 folder,
                 digest=digest,
-                command=command,
+                command=command_line(),
                 workers=workers,
                 cluster=cluster,
                 progress=bar.show,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +16,26 @@ if TYPE_CHECKING:
 
     from directranker.data.files import Progress
 
-__all__ = ["AsJson", "DataPath", "ModelPath", "Threshold", "console", "print_json", "progress_bar"]
+__all__ = [
+    "AsJson",
+    "DataPath",
+    "ModelPath",
+    "Threshold",
+    "command_line",
+    "console",
+    "print_json",
+    "progress_bar",
+]
 
 DataPath = Annotated[Path, typer.Argument(help="LETOR text, Parquet or a saved folder.", show_default=False)]
 ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Threshold = Annotated[float, typer.Option(help="The lowest label that counts as relevant.")]
+
+
+def command_line() -> str:
+    """The command that the user gave, for those who want to give it again."""
+    return shlex.join(["directranker", *sys.argv[1:]])
 
 
 def console() -> Console:

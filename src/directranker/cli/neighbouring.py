@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, console, print_json, progress_bar
+from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, progress_bar
 
 if TYPE_CHECKING:
     from directranker.experiments.neighbours import Neighbours
@@ -25,14 +25,24 @@ def neighbours(
     classes: Annotated[
         int | None, typer.Option(help="How many classes to find by score; else as many as can be told apart.")
     ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw it to this .svg or .png file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for several queries, from which report makes a page.")
+    ] = None,
+    queries: Annotated[
+        int, typer.Option(help="How many queries go to that folder, unless one is named.", min=1)
+    ] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Sort a query's documents with a ranker and give r between each and the next.
 
     r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
+    With `--out` the first queries are written to a folder, with a figure of the first.
 
     Example: `directranker neighbours my-ranker test.txt --query 10032`
     """
+    import numpy as np
+
     from directranker.data.formats import read_dataset
     from directranker.experiments.neighbours import compare_neighbours
     from directranker.persistence import load_ranker
@@ -43,10 +53,34 @@ def neighbours(
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)
+    if figure is not None:
+        from directranker.figures import draw_neighbours, save_figure
+
+        save_figure(draw_neighbours([found.to_dict()]), figure)
+    if out is not None:
+        ids = dataset.query_ids[np.diff(dataset.offsets) > 0][:queries] if query is None else [query]
+        lists = [compare_neighbours(ranker, dataset, query=str(one), n_classes=classes) for one in ids]
+        _write_lists(lists, f"{type(ranker).__name__} on {data.name}", out)
     if as_json:
         print_json(found.to_dict())
     else:
         _print_neighbours(found)
+
+
+def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
+    from directranker.experiments.environment import environment
+    from directranker.experiments.files import NEIGHBOURS
+    from directranker.experiments.results import write_json
+    from directranker.figures import draw_neighbours, save_figure
+    from directranker.figures.style import ENDINGS
+
+    out.mkdir(parents=True, exist_ok=True)
+    plain = [one.to_dict() for one in lists]
+    content = {"request": {"command": command_line()}, "environment": environment(workers=1)}
+    write_json({**content, "ranker": title, "lists": plain}, out / NEIGHBOURS)
+    drawing = draw_neighbours(plain[:1])
+    for ending in ENDINGS:
+        save_figure(drawing, (out / NEIGHBOURS).with_suffix(ending))
 
 
 def _print_neighbours(found: Neighbours) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, console, print_json, progress_bar
+from directranker.cli.console import AsJson, command_line, console, print_json, progress_bar
 
 if TYPE_CHECKING:
     from directranker.experiments.claims import Claim
@@ -76,11 +76,32 @@ def sensitivity(
             progress=progress,
         )
     claims = check_claims(points)
+    plain = {
+        # JSON has no nan, which is the error of a single data set.
+        "points": [{**asdict(one), "error": one.error if one.n_sets > 1 else None} for one in points],
+        "claims": [asdict(claim) for claim in claims],
+    }
+    figure = _write_studies(plain, asdict(setting), out, workers)
     if as_json:
-        plain = [{**asdict(point), "error": point.error if point.n_sets > 1 else None} for point in points]
-        print_json({"points": plain, "claims": [asdict(claim) for claim in claims]})
+        print_json(plain)
     else:
         _print_studies(points, claims)
+        typer.echo(f"\nfigure: {figure}")
+
+
+def _write_studies(plain: dict[str, Any], setting: dict[str, Any], out: Path, workers: int | None) -> Path:
+    from directranker.experiments.environment import environment
+    from directranker.experiments.files import SENSITIVITY
+    from directranker.experiments.results import write_json
+    from directranker.figures import draw_studies, save_figure
+    from directranker.figures.style import ENDINGS
+
+    asked = {"command": command_line(), **setting, "seeds": max(one["n_sets"] for one in plain["points"])}
+    content = {"request": asked, "environment": environment(workers=workers), **plain}
+    write_json(content, out / SENSITIVITY, indent=1)
+    figure = draw_studies(plain["points"])
+    svg, _ = (save_figure(figure, (out / SENSITIVITY).with_suffix(ending)) for ending in ENDINGS)
+    return svg
 
 
 def _values(study: str, given: str | None, *, quick: bool) -> list[float]:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from directranker.data.folds import PARTS, Fold
 from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
 from directranker.experiments.environment import environment
+from directranker.experiments.examples import write_examples
 from directranker.experiments.grids import as_grid
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
@@ -111,6 +112,7 @@ def compare_rankers(
     place = {**environment(workers=workers), "cluster": cluster}
     comparison = _assembled(data, searches, protocol, place)
     if folder is not None:
+        write_examples(data, searches, comparison, folder)
         write_tables(comparison, folder)
         write_results(comparison, folder)
     return comparison

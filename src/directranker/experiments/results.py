@@ -25,7 +25,9 @@ __all__ = [
     "QueryValues",
     "RankerResult",
     "Timing",
+    "read_json",
     "read_results",
+    "write_json",
     "write_results",
 ]
 
@@ -166,16 +168,16 @@ def write_results(comparison: Comparison, folder: str | Path) -> Path:
     content = asdict(comparison)
     per_query = content.pop("per_query")
     # Last the file by which a comparison counts as finished.
-    _write_json({"format": FORMAT, "digest": comparison.digest, "per_query": per_query}, folder / PER_QUERY)
-    _write_json({"format": FORMAT, **content}, folder / RESULTS, indent=2)
+    write_json({"digest": comparison.digest, "per_query": per_query}, folder / PER_QUERY)
+    write_json(content, folder / RESULTS, indent=2)
     return folder / RESULTS
 
 
 def read_results(folder: str | Path, *, per_query: bool = True) -> Comparison:
     """Read what `write_results` wrote; without `per_query` every query's values stay on disk."""
-    content = _read_json(Path(folder) / RESULTS)
+    content = read_json(Path(folder) / RESULTS)
     try:
-        queries = _read_json(Path(folder) / PER_QUERY)["per_query"] if per_query else []
+        queries = read_json(Path(folder) / PER_QUERY)["per_query"] if per_query else []
         return Comparison(
             request=content["request"],
             rankers=tuple(_ranker_result(one) for one in content["rankers"]),
@@ -188,18 +190,21 @@ def read_results(folder: str | Path, *, per_query: bool = True) -> Comparison:
         raise StorageError(f"{Path(folder) / RESULTS}: is no whole result ({error}); compare again") from None
 
 
-def _write_json(content: object, path: Path, *, indent: int | None = None) -> None:
+def write_json(content: Mapping[str, Any], path: Path, *, indent: int | None = None) -> None:
+    """Write a file of results, all or nothing, with the number of its format."""
+    text = json.dumps({"format": FORMAT, **content}, indent=indent, ensure_ascii=False, allow_nan=False)
     with write_atomically(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False) + "\n")
+        temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what `write_json` wrote."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise StorageError(f"{path}: is no JSON ({error}); compare again to write it anew") from None
+        raise StorageError(f"{path}: is no JSON ({error}); run again what made it") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise StorageError(f"{path}: is not of format {FORMAT}; compare again to write it anew")
+        raise StorageError(f"{path}: is not of format {FORMAT}; run again what made it")
     return content
 
 

@@ -78,6 +78,8 @@ class Fit:
     """None for a training on the whole training part."""
     keep_queries: bool = False
     """Keep the value of every test query too."""
+    shown: tuple[int, ...] = ()
+    """The test queries that are looked at closely; see `closer_look`."""
 
     def keys(self, fingerprints: Mapping[str, str]) -> dict[str, str]:
         """The key of each metric's cell; `fingerprints` are those of the data by name."""
@@ -114,6 +116,8 @@ class Cell:
     threads: int
     finished: str
     """When, as ISO 8601."""
+    look: Mapping[str, Any] | None = None
+    """How the training went and how it ranks some queries; see `closer_look`."""
 
 
 class Keys:
@@ -144,6 +148,7 @@ class Keys:
             "training": self.of_training(fit),
             "test": self._part(fit.test),
             "queries": fit.keep_queries,
+            "shown": list(fit.shown),
         }
         return {
             metric: digest_of({**words, "metric": _metric_digest(metric, fit.convention)})

@@ -32,6 +32,8 @@ ROOMS = (
     "costs",
     "training",
     "rankers",
+    "explanation.py",
+    "model_selection/closer_look.py",
     "model_selection/fitting.py",
 )
 """The files and folders of the package that can change a result."""

@@ -31,6 +31,7 @@ from directranker.errors import FitError, TrainingWarning
 from directranker.metrics import evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
 from directranker.model_selection.cells import Cell, Fit, configured
+from directranker.model_selection.closer_look import look_closer
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised
@@ -91,6 +92,7 @@ def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset]
     values = evaluate_per_query(
         test.relevance, scores, offsets=test.offsets, metrics=fit.metrics, convention=fit.convention
     )
+    look = look_closer(estimator, test, scores, fit.shown) if fit.shown else None
     return [
         Cell(
             key=keys[metric],
@@ -109,6 +111,7 @@ def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset]
             n_test=test.n_documents,
             threads=threads,
             finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            look=look,
         )
         for metric in fit.metrics
     ]

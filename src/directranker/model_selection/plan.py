@@ -23,6 +23,7 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.folds import PARTS, Fold
 from directranker.model_selection.candidates import Grid, grid_candidates
 from directranker.model_selection.cells import Fit, Keys, Part
+from directranker.model_selection.closer_look import MOST_SHOWN, shown_queries
 from directranker.model_selection.cross_validation import CrossValidation, Split, query_folds
 from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.own_metrics import rankers_for
@@ -69,6 +70,8 @@ class Plan:
         self.metrics = checked_metrics(metrics, convention)
         self.seeds = range(seeds)
         self.folds = _by_name("fold", [(fold.name, fold) for fold in folds])
+        n_shown = -(-MOST_SHOWN // len(self.folds))
+        self.shown = {name: shown_queries(fold.test, n_shown) for name, fold in self.folds.items()}
         named = _by_name("ranker", [(entry.name, entry) for entry in entries])
         self.candidates = {
             name: tuple(grid_candidates(entry.ranker, entry.grid)) for name, entry in named.items()
@@ -110,7 +113,11 @@ class Plan:
         whole = (Part(_name(fold, "train")), Part(_name(fold, "test")))
         search = replace(self._searches[place.entry, place.fold], splits=[whole])
         (fit,) = search.fits(self.candidates[place.entry][candidate], place.metric)
-        return [replace(fit, seed=seed, inner_fold=None, keep_queries=True) for seed in self.seeds]
+        shown = {self.seeds[0]: self.shown[place.fold]}  # the other seeds' rankers would say much the same
+        return [
+            replace(fit, seed=seed, inner_fold=None, keep_queries=True, shown=shown.get(seed, ()))
+            for seed in self.seeds
+        ]
 
     def cell_keys(self) -> dict[str, list[list[str]]]:
         """Per entry and planned cell the keys, any of which fills it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -27,7 +28,7 @@ from directranker.model_selection.cells import Cell
 __all__ = ["CellStore"]
 
 APPLICATION = 0x64726365  # "drce": what tells our files from other SQLite files
-VERSION = 1
+VERSION = 2
 PATIENCE_SECONDS = 60.0  # for another process to finish its transaction
 KEYS_AT_A_TIME = 500  # SQLite bounds the number of values in a question
 COLUMNS = tuple(field.name for field in fields(Cell))
@@ -36,8 +37,11 @@ CREATE TABLE IF NOT EXISTS cells (
     key TEXT PRIMARY KEY, data TEXT NOT NULL, fold TEXT NOT NULL, ranker TEXT NOT NULL,
     parameters TEXT NOT NULL, inner_fold INTEGER, metric TEXT NOT NULL, seed INTEGER NOT NULL,
     score REAL, per_query BLOB, fit_seconds REAL NOT NULL, score_seconds REAL NOT NULL,
-    n_train INTEGER NOT NULL, n_test INTEGER NOT NULL, threads INTEGER NOT NULL, finished TEXT NOT NULL
+    n_train INTEGER NOT NULL, n_test INTEGER NOT NULL, threads INTEGER NOT NULL, finished TEXT NOT NULL,
+    look BLOB
 )"""
+MISSING = {1: "ALTER TABLE cells ADD COLUMN look BLOB"}
+"""By version: what makes its table that of the next one."""
 
 
 class CellStore:
@@ -64,6 +68,9 @@ class CellStore:
             if not self._pragma("application_id"):
                 with self._transaction():
                     self._make_table()
+            if self._pragma("application_id") == APPLICATION and self._pragma("user_version") in MISSING:
+                with self._transaction():
+                    self._bring_up()
             application, version = self._pragma("application_id"), self._pragma("user_version")
         if application != APPLICATION:
             raise StorageError(f"{self.path} is an SQLite file, but not one of finished cells; give another")
@@ -78,6 +85,11 @@ class CellStore:
         self._connection.execute(TABLE)
         self._connection.execute(f"PRAGMA user_version = {VERSION}")
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+    def _bring_up(self) -> None:
+        while (version := self._pragma("user_version")) in MISSING:  # another process may have done it
+            self._connection.execute(MISSING[version])
+            self._connection.execute(f"PRAGMA user_version = {version + 1}")
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
@@ -145,7 +157,7 @@ class CellStore:
             raise StorageError(
                 f"{self.path} is damaged or no file of finished cells ({error}); move it away to start anew"
             ) from None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, zlib.error) as error:
             raise StorageError(
                 f"{self.path} has a row that cannot be read ({error}); it is damaged"
             ) from None
@@ -158,6 +170,8 @@ def _row(cell: Cell) -> tuple[Any, ...]:
     values["score"] = None if np.isnan(cell.score) else float(cell.score)
     if cell.per_query is not None:
         values["per_query"] = np.asarray(cell.per_query, dtype="<f8").tobytes()
+    if cell.look is not None:
+        values["look"] = zlib.compress(json.dumps(cell.look, allow_nan=False).encode())
     return tuple(values.values())
 
 
@@ -167,4 +181,6 @@ def _cell(row: Sequence[Any]) -> Cell:
     values["score"] = float("nan") if values["score"] is None else values["score"]
     if values["per_query"] is not None:
         values["per_query"] = np.frombuffer(values["per_query"], dtype="<f8")
+    if values["look"] is not None:
+        values["look"] = json.loads(zlib.decompress(values["look"]))
     return Cell(**values)

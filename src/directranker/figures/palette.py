@@ -1,0 +1,22 @@
+"""The colours of all figures and of the report: Okabe and Ito's, which colour-blind people can tell apart.
+
+>>> colours_of(["A", "B"])
+{'A': '#0072B2', 'B': '#D55E00'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["CLASS_COLOURS", "COLOURS", "colours_of"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#5B5B5B")
+"""For things without an order; yellow is left out, as it is not seen on white."""
+
+CLASS_COLOURS = ("#9A9A9A", "#56B4E9", "#009E73", "#E69F00", "#D55E00")
+"""For relevance classes, from the lowest on; more classes begin anew."""
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each name; the ninth has the first one's again."""
+    return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}

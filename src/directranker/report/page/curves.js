@@ -1,0 +1,126 @@
+/* Neighbours in a sorted list, learning curves, and the sensitivity studies. */
+function drawNeighbours(figure, key, list) {
+  const { classes, r, thresholds, scores, documents } = list;
+  const { svg, x, y } = axes(figure, {
+    height: 330, makeX: (range) => linear([0.5, Math.max(r.length, 1) + 0.5], range), makeY: (range) => linear([0, airy(r)[1]], range),
+    labelX: "place n in the sorted list", labelY: "r(dₙ, dₙ₊₁)", describe: `r between ${r.length} neighbours of query ${list.query}`,
+  });
+  const many = r.length > 120;
+  const inOrder = scores.map((score) => thresholds.filter((threshold) => threshold < score).length);
+  r.forEach((step, n) => {
+    if (inOrder[n] !== inOrder[n + 1]) svg.append(drawn("line", { class: "boundary", x1: x(n + 1), x2: x(n + 1), y1: 10, y2: y(0) }, drawn("title", {}, "a boundary found from the scores alone")));
+  });
+  svg.append(drawn("path", { d: "M" + r.map((step, n) => `${x(n + 1).toFixed(1)} ${y(step).toFixed(1)}`).join("L"), fill: "none", class: "grid", "stroke-width": 1.5 }));
+  r.forEach((step, n) => {
+    const changes = classes[n] !== classes[n + 1];
+    svg.append(drawn("circle", { cx: x(n + 1), cy: y(step), r: many ? 2.5 : 4.5, fill: gradeColour(classes[n], classes), "data-r": step, stroke: changes && !many ? "var(--ink)" : "none", "stroke-width": 1.5 },
+      drawn("title", {}, `${documents[n]} (class ${short(classes[n])}), then ${documents[n + 1]} (class ${short(classes[n + 1])}): r = ${step.toPrecision(4)}`)));
+  });
+  const mean = (steps) => (steps.length ? short(steps.reduce((sum, step) => sum + step, 0) / steps.length) : "–");
+  const changing = r.filter((_, n) => classes[n] !== classes[n + 1]), same = r.filter((_, n) => classes[n] === classes[n + 1]);
+  key.replaceChildren(...gradeKey(classes, "class"), `. ${many ? "" : "A ring: the class truly changes. "}Dashed: a boundary found from the scores alone. ` +
+    `Mean r where the class changes ${mean(changing)}, elsewhere ${mean(same)}.`);
+}
+
+function prepareExampleNeighbours(root, view) {
+  const examples = view.data.examples;
+  const ranker = root.querySelector('[data-pick="ranker"]'), query = root.querySelector('[data-pick="query"]');
+  const names = view.data.rankers.map((one) => one.name).filter((name) => examples.queries.some((one) => one.by[name]?.r));
+  if (!names.length) return root.remove();
+  offer(ranker, names.map((name) => [name, name]), view.a);
+  const draw = () => {
+    const known = examples.queries.map((one, n) => [n, one]).filter(([, one]) => one.by[ranker.value]?.r);
+    offer(query, known.map(([n, one]) => [n, `${one.query} (${one.fold}, ${one.documents.length} documents)`]));
+    const one = examples.queries[Number(query.value)], of = one.by[ranker.value];
+    const order = of.scores.map((_, row) => row).sort((first, second) => of.scores[second] - of.scores[first] || first - second);
+    drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), {
+      ...of, query: one.query, classes: order.map((row) => one.grades[row]), scores: order.map((row) => of.scores[row]), documents: order.map((row) => one.documents[row]),
+    });
+  };
+  for (const select of [ranker, query]) select.addEventListener("change", draw);
+  keepDrawn(draw);
+}
+
+function prepareNeighbours(root, data) {
+  const query = root.querySelector('[data-pick="query"]');
+  offer(query, data.lists.map((one, n) => [n, `${one.query} (${one.documents.length} documents)`]));
+  const draw = () => drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), data.lists[Number(query.value)]);
+  query.addEventListener("change", draw);
+  keepDrawn(draw);
+}
+
+/* Lines of one chart: [{name, colour, points: [[x, y, error]]}]. */
+function drawLines(figure, lines, { labelX, labelY, log = false, claims = [], bounds }) {
+  const xs = lines.flatMap((line) => line.points.map((point) => point[0]));
+  const ys = [...lines.flatMap((line) => line.points.flatMap(([, value, error]) => [value - (error || 0), value + (error || 0)])), ...claims.map((claim) => claim.y).filter((value) => value !== undefined)];
+  const { svg, x, y, width } = axes(figure, {
+    height: 260, makeX: (range) => (log ? logarithmic([Math.min(...xs) / 1.15, Math.max(...xs) * 1.15], range) : linear(airy(xs, undefined, 0.03), range)),
+    makeY: (range) => linear(airy(ys, bounds), range), labelX, labelY, describe: `${labelY} against ${labelX}: ${lines.map((line) => line.name).join(", ")}`,
+  });
+  for (const claim of claims) {
+    if (claim.y !== undefined) svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }), drawn("text", { x: 64, y: y(claim.y) - 5 }, claim.text));
+    if (claim.x !== undefined) svg.append(drawn("line", { class: "claim", x1: x(claim.x), x2: x(claim.x), y1: 10, y2: 218 }));
+  }
+  for (const line of lines) {
+    const group = drawn("g", { stroke: line.colour, fill: line.colour, "data-line": line.name }, drawn("title", {}, line.name));
+    group.append(drawn("path", { fill: "none", "stroke-width": 2, d: "M" + line.points.map(([px, py]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("L") }));
+    for (const [px, py, error] of line.points.length <= 30 ? line.points : []) {
+      if (error) group.append(drawn("line", { x1: x(px), x2: x(px), y1: y(py - error), y2: y(py + error), "stroke-width": 1.5 }));
+      group.append(drawn("circle", { cx: x(px), cy: y(py), r: 3, "data-value": py }));
+    }
+    svg.append(group);
+  }
+}
+
+function lineKey(lines) {
+  return element("p", { class: "key" }, ...lines.flatMap((line) => [element("span", { class: "swatch", style: `background:${line.colour}` }), `${line.name}  `]));
+}
+
+/* The panels of some trainings: {name: records}; what was climbed or fell, and the validation part. */
+function drawCurves(panels, trainings) {
+  const first = Object.values(trainings)[0][0];
+  const step = "epoch" in first ? "epoch" : "round";
+  const kinds = [[step === "epoch" ? "cost" : "fitness", step === "epoch" ? "cost on the training part" : "metric on the training part"], ["metric", "metric on the validation part"]];
+  const draws = [];
+  panels.replaceChildren();
+  for (const [field, text] of kinds) {
+    const lines = Object.entries(trainings).map(([name, records], n) => ({
+      name, colour: DATA.colours[n % DATA.colours.length], points: records.filter((one) => one[field] !== null && one[field] !== undefined).map((one) => [one[step], one[field]]),
+    })).filter((line) => line.points.length);
+    if (!lines.length) continue;
+    const figure = element("figure", { class: "chart", "data-chart": field });
+    panels.append(element("div", {}, element("h3", {}, text), figure, lineKey(lines)));
+    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field === "cost" ? "cost" : "metric" }));
+  }
+  draws.forEach((draw) => draw()); // only now each panel has its width
+}
+
+function prepareCurves(root, named) {
+  const select = root.querySelector('[data-pick="ranker"]');
+  offer(select, Object.keys(named).map((name) => [name, name]));
+  const draw = () => drawCurves(root.querySelector("[data-panels]"), named[select.value]);
+  select.addEventListener("change", draw);
+  keepDrawn(draw);
+}
+
+const STUDY_LABELS = { classes: "relevance classes", features: "features", noise: "label noise σ", size: "training documents" };
+
+function prepareStudy(root, study) {
+  const rankers = [...new Set(study.points.map((point) => point.ranker))];
+  keepDrawn(() => {
+    const panels = root.querySelector("[data-panels]");
+    const draws = [];
+    panels.replaceChildren();
+    for (const name of new Set(study.points.map((point) => point.study))) {
+      const lines = rankers.map((ranker, n) => ({
+        name: ranker, colour: DATA.colours[n % DATA.colours.length],
+        points: study.points.filter((point) => point.study === name && point.ranker === ranker).sort((one, other) => one.value - other.value).map((point) => [point.value, point.mean, point.error]),
+      })).filter((line) => line.points.length);
+      const figure = element("figure", { class: "chart", "data-study-chart": name });
+      panels.append(element("div", {}, element("h3", {}, STUDY_LABELS[name] || name), figure, rankers.length > 1 ? lineKey(lines) : null));
+      const claims = name === "noise" ? [{ y: 0.8, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25 }, { x: 0.75 }] : [];
+      draws.push(() => drawLines(figure, lines, { labelX: STUDY_LABELS[name] || name, labelY: "NDCG@20", log: name === "size", claims, bounds: [0, 1] }));
+    }
+    draws.forEach((draw) => draw());
+  });
+}

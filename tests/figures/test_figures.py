@@ -1,0 +1,82 @@
+"""Figures: what stands on them, that they are deterministic, and that they leave matplotlib alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+
+from directranker.figures import draw_learning_curves, draw_neighbours, draw_studies, save_figure
+from directranker.figures.palette import COLOURS, colours_of
+
+
+def study_point(study: str, value: float, mean: float, error: float | None = 0.01) -> dict[str, Any]:
+    return {"study": study, "value": value, "ranker": "R", "mean": mean, "error": error}
+
+
+def test_studies_have_points_errors_and_the_papers_claims() -> None:
+    points = [
+        study_point("noise", 0.75, 0.85),
+        study_point("noise", 0, 0.97),
+        study_point("size", 1000, 0.9, None),
+    ]
+    noise, size = draw_studies(points).axes
+    (drawn,) = noise.containers
+    assert drawn[0].get_xydata().tolist() == [[0, 0.97], [0.75, 0.85]]
+    (bars,) = drawn[2]
+    assert bars.get_segments()[0].ravel().tolist() == pytest.approx([0, 0.96, 0, 0.98])
+    straight = [line.get_ydata() for line in noise.lines if list(line.get_xdata()) == [0, 1]]
+    assert straight == [[0.80, 0.80]]
+    assert size.get_xscale() == "log"
+    assert [axes.get_ylabel() for axes in (noise, size)] == ["NDCG@20"] * 2
+    with pytest.raises(ValueError, match="no points to draw"):
+        draw_studies([])
+
+
+def test_neighbours_are_coloured_by_class_with_boundaries_where_scores_part() -> None:
+    one = {
+        "query": "7",
+        "classes": [1, 0, 1, 0],
+        "r": [0.1, 0.7, 0.2],
+        "scores": [5, 4, 2, 1],
+        "thresholds": [3],
+    }
+    (axes,) = draw_neighbours([one]).axes
+    by_class = {points.get_label(): points.get_offsets().tolist() for points in axes.collections}
+    assert by_class["class 0"] == [[2, 0.7]]
+    assert by_class["class 1"] == [[1, 0.1], [3, 0.2]]
+    assert by_class["class changes"] == [[1, 0.1], [2, 0.7], [3, 0.2]]
+    (boundary,) = [line for line in axes.lines if line.get_label() == "boundary by scores alone"]
+    assert list(boundary.get_xdata()) == [2, 2]
+    with pytest.raises(ValueError, match="no lists"):
+        draw_neighbours([])
+
+
+def test_rounds_without_validation_have_one_panel() -> None:
+    rounds = [{"round": n, "fitness": n / 9, "metric": None} for n in (1, 2)]
+    (axes,) = draw_learning_curves({"a": rounds}).axes
+    assert axes.lines[0].get_xydata().tolist() == [[1, 1 / 9], [2, 2 / 9]]
+    with pytest.raises(ValueError, match="no history"):
+        draw_learning_curves({"a": []})
+
+
+def test_files_are_the_same_bytes_and_settings_stay(tmp_path: Path) -> None:
+    before = dict(mpl.rcParams)
+    for ending in ("svg", "png"):
+        paths = [
+            save_figure(draw_studies([study_point("noise", 0.5, 0.9)]), tmp_path / f"{n}.{ending}")
+            for n in (1, 2)
+        ]
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert dict(mpl.rcParams) == before
+    with pytest.raises(ValueError, match=r"another ending than \.svg or \.png"):
+        save_figure(draw_studies([study_point("noise", 0.5, 0.9)]), tmp_path / "a.pdf")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.png", "1.svg", "2.png", "2.svg"]
+
+
+def test_colours_begin_anew_after_the_last() -> None:
+    names = [str(n) for n in range(9)]
+    assert list(colours_of(names).values()) == [*COLOURS, COLOURS[0]]
+    assert len(set(COLOURS)) == 8

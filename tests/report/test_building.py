@@ -1,0 +1,151 @@
+"""Reports of all kinds of folders: what is there is shown, what is missing is left out, mistakes are told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from directranker import DirectRanker, Ensemble, StorageError, example_dataset
+from directranker.experiments.results import write_results
+from directranker.report import build_report, write_report
+from directranker.report.picturing import write_figures
+from directranker.report.verdicts import verdict
+
+from made_up_results import write_made_up_comparison, write_made_up_neighbours, write_made_up_studies
+
+RANKERS = ["Alpha", "Beta", "Gamma"]
+
+
+def test_an_older_comparison_has_the_sections_that_it_can(tmp_path: Path) -> None:
+    write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
+    whole = build_report(tmp_path)
+    assert "data-explorer" in whole
+    for name in ("examples.json", "histories.json", "per_query.json"):
+        (tmp_path / name).unlink()
+    part = build_report(tmp_path)
+    assert "All rankers" in part
+    for section in ("data-explorer>", "data-curves>", 'data-chart="folds"'):
+        assert section in whole
+        assert section not in part
+
+
+def test_examples_of_other_data_are_left_out(tmp_path: Path) -> None:
+    made = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
+    write_results(replace(made, request={**made.request, "data_fingerprint": "other"}), tmp_path)
+    assert "data-explorer>" not in build_report(tmp_path)
+
+
+def test_a_folder_of_folders_shows_all_of_them(tmp_path: Path) -> None:
+    for name in ("one", "two", "studies", "lists"):
+        (tmp_path / name).mkdir()
+    for name in ("one", "two"):
+        write_made_up_comparison(tmp_path / name, rankers=RANKERS, n_folds=2, n_queries=20)
+    write_made_up_studies(tmp_path / "studies")
+    write_made_up_neighbours(tmp_path / "lists")
+    page = build_report(tmp_path)
+    assert page.count('class="comparison"') == 2
+    assert "data-study=" in page
+    assert 'data-neighbours="0"' in page
+
+
+def test_learning_curves_of_saved_rankers(tmp_path: Path) -> None:
+    data = example_dataset().select(range(20))
+    ranker = Ensemble(DirectRanker(max_epochs=2, hidden_layers=(4,)), 2, random_state=0).fit(data)
+    ranker.save(tmp_path / "model")
+    page = build_report(tmp_path / "model")
+    start = page.index('id="data">') + len('id="data">')
+    trainings = json.loads(page[start : page.index("</script>", start)])["trainings"]
+    assert [one["name"] for one in trainings] == ["model 1", "model 2"]
+    expected = [record.cost for record in ranker.rankers_[1].history_]
+    assert [record["cost"] for record in trainings[1]["records"]] == expected
+
+
+def test_the_same_results_are_the_same_page(tmp_path: Path) -> None:
+    write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
+    page = write_report(tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert build_report(tmp_path) == page
+
+
+def test_every_kind_of_result_has_its_figures(tmp_path: Path) -> None:
+    write_made_up_comparison(tmp_path, rankers=["Alpha/..", "Beta"], n_folds=2, n_queries=20)
+    write_made_up_studies(tmp_path)
+    write_made_up_neighbours(tmp_path)
+    written = write_figures(tmp_path, tmp_path / "figures")
+    name = tmp_path.name
+    assert {path.name for path in written} == {
+        f"{name}-{of}.{ending}"
+        for ending in ("svg", "png")
+        for of in (
+            *("ndcg-10-against-time", "map-against-time", "Alpha----learning", "Beta-learning"),
+            *("sensitivity", "neighbours-first", "neighbours-second"),
+        )
+    }
+    assert {path.parent for path in written} == {tmp_path / "figures"}
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    made = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=200)
+    best, second, third = sorted(made.rankers, key=lambda one: -(one.by("map").mean or 0))
+
+    def with_p(p_second: float, p_third: float) -> str:
+        p_of = {second.ranker: p_second, third.ranker: p_third}
+        tests = tuple(
+            replace(test, p_corrected=p_of.get(({test.first, test.second} - {best.ranker}).pop(), 1.0))
+            for test in made.tests
+        )
+        found = verdict(replace(made, tests=tests), "map")
+        return f"{found.headline}. {found.lead} {found.is_clear}"
+
+    assert with_p(0.0001, 0.01).startswith(f"{best.ranker} ranks best. ")
+    assert f"ahead of {second.ranker} (p < 0.001). The difference to every" in with_p(0.0001, 0.01)
+    level = with_p(0.2, 0.01)
+    assert "(p = 0.200)" in level
+    assert f"{second.ranker} cannot be told from it" in level
+    assert f"significantly better than {third.ranker}. False" in level
+    many = replace(
+        made, tests=(), rankers=(*made.rankers, *(replace(third, ranker=f"R{n}") for n in range(4)))
+    )
+    assert "and 3 others cannot be told from it" in verdict(many, "map").lead
+    alone = replace(made, rankers=(best,), tests=())
+    assert verdict(alone, "map").is_clear is None
+
+
+def test_the_command(tmp_path: Path) -> None:
+    write_made_up_studies(tmp_path)
+    command = [sys.executable, "-m", "directranker", "report"]
+    done = subprocess.run([*command, "."], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "report:  report.html\n"
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    (tmp_path / "empty").mkdir()
+    wrong = subprocess.run([*command, "empty"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert wrong.stderr.startswith("directranker: empty holds no results; give a folder that compare")
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        build_report(tmp_path / "missing")
+    (tmp_path / "results.json").write_text("{")
+    with pytest.raises(StorageError, match="is no JSON"):
+        build_report(tmp_path)
+    (tmp_path / "results.json").unlink()
+    (tmp_path / "sensitivity.json").write_text('{"format": 9}')
+    with pytest.raises(StorageError, match="is not of format 1"):
+        build_report(tmp_path)
+
+
+def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
+    write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
+    script = (
+        "import sys; from directranker.report import write_report; write_report('.'); "
+        "heavy = {'torch', 'sklearn', 'numba', 'scipy', 'matplotlib'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
