@@ -5,8 +5,9 @@ With τ(o) = tanh(k o/2) and q = e^(−k o) from `exponentials`, 1 − r = 2p fo
     f (a + 2p)²     with the slope     −4 k f (a + 2p) p (1 − p)     in o
 
 where a = 0 for `squared` and `relevance_weighted` and y_i − y_j − 1 for `squared_difference`, and f is 1 or
-y_i, times y_i − y_j where pairs weigh so. A loop without branches, whose sums may be taken in any order, takes
-a sixth of the time that the loop for any cost takes. Queries whose scores lie too far apart take that one.
+y_i, times y_i − y_j where pairs weigh so. A loop without branches, whose sums may be taken in any order,
+takes a sixth of the time that the loop for any cost takes. Queries whose scores lie too far apart take
+that one.
 
 >>> from directranker.costs import Objective
 >>> Objective("squared")(np.zeros(2), [1, 0])  # r = 0: (1 − 0)², and −4 (2 · ½) ½ · ½
@@ -110,7 +111,7 @@ def compare_by_shares(
 def compare_classes(
     rule: Rule, layout: Layout, batch: Batch, query: int, exponentials: FloatArray, pulls: FloatArray
 ) -> float:
-    """Each class with those that it meets: a quarter of the cost; `pulls` gets an eighth of the slopes / k."""
+    """Each class with those that it meets: cost/4; `pulls` gets slopes/8k."""
     start, total = layout.offsets[query], 0.0
     offset = 0.5 if rule.cost == SQUARED_DIFFERENCE else 0.0
     weighs = 1.0 if rule.weight == BY_LABELS else 0.0
