@@ -14,7 +14,19 @@ if TYPE_CHECKING:
 
     from directranker.data.files import Progress
 
-__all__ = ["AsJson", "DataPath", "ModelPath", "Threshold", "console", "print_json", "progress_bar"]
+__all__ = [
+    "INTERRUPTED",
+    "AsJson",
+    "DataPath",
+    "ModelPath",
+    "Threshold",
+    "console",
+    "print_json",
+    "progress_bar",
+]
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 DataPath = Annotated[Path, typer.Argument(help="LETOR text, Parquet or a saved folder.", show_default=False)]
 ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]
