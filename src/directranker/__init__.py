@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from directranker._version import __version__
 
 if TYPE_CHECKING:
-    from directranker.classification import Boundaries, OrderClassifier, class_boundaries
+    from directranker.classification import Boundaries, OrderClassifier, class_boundaries, load_classifier
     from directranker.data.dataset import RankingDataset, concatenate
     from directranker.data.folds import Fold, read_fold, read_folds
     from directranker.data.formats import read_dataset, write_dataset
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from directranker.report import write_report
 
 _HOMES = {
-    "classification": ("Boundaries", "OrderClassifier", "class_boundaries"),
+    "classification": ("Boundaries", "OrderClassifier", "class_boundaries", "load_classifier"),
     "data.dataset": ("RankingDataset", "concatenate"),
     "data.folds": ("Fold", "read_fold", "read_folds"),
     "data.formats": ("read_dataset", "write_dataset"),
@@ -210,6 +210,7 @@ __all__ = [
     "grid_search",
     "inspect_dataset",
     "inspect_fold",
+    "load_classifier",
     "load_ranker",
     "make_synthetic",
     "mean_average_precision",

@@ -145,7 +145,10 @@ def test_closed_forms_and_exponentials_are_taken_where_they_hold() -> None:
         assert kernel(cost, "identity") == "compare_by_moments"
         assert kernel(cost, "identity", "label_difference", weighted=True) == "compare_by_moments"
         assert kernel(cost, "identity", "delta_map") == "compare_pairs"
-        assert kernel(cost, "tanh") == "compare_pairs"
+        assert kernel(cost, "tanh") == kernel(cost, "half_tanh") == "compare_by_shares"
+        assert kernel(cost, "tanh", "label_difference") == "compare_by_shares"
+        assert kernel(cost, "tanh", weighted=True) == kernel(cost, "tanh", "delta_map") == "compare_pairs"
+        assert kernel(cost, "softsign") == "compare_pairs"
     assert (
         kernel("cross_entropy", "tanh") == kernel("cross_entropy", "half_tanh") == "compare_by_exponentials"
     )
@@ -171,6 +174,27 @@ def test_closed_forms_agree_with_the_pair_loop_on_long_lists(
     assert closed.cost == pytest.approx(looped.cost, rel=1e-9)
     largest = abs(looped.gradient).max()
     np.testing.assert_allclose(closed.gradient, looped.gradient, rtol=1e-8, atol=1e-10 * largest)
+
+
+@pytest.mark.parametrize("weight", [None, "label_difference"])
+@pytest.mark.parametrize("pairs", ["all", "adjacent"])
+@pytest.mark.parametrize("cost", ["squared", "squared_difference", "relevance_weighted"])
+@pytest.mark.parametrize("spread", [1.0, 40.0, 299.0, 301.0])
+def test_squared_costs_by_shares_agree_with_autograd_at_any_spread(
+    cost: str, pairs: str, weight: str | None, spread: float
+) -> None:
+    rng = np.random.default_rng(2)
+    batch: dict[str, Any] = {
+        "scores": rng.uniform(0, spread, 300),
+        "relevance": rng.integers(0, 5, 300),
+        "offsets": [0, 100, 300],
+    }
+    for activation in ("half_tanh", "tanh"):
+        objective = Objective(cost, head_activation=activation, pairs=pairs, pair_weight=weight)
+        result = objective(**batch)
+        by_torch, gradient = autograd(batch, objective)
+        assert result.cost == pytest.approx(by_torch, rel=1e-12)
+        np.testing.assert_allclose(result.gradient, gradient, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "half_tanh", "softsign", "arctan"])

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from directranker import CellStore, RankSVM, make_synthetic, ndcg
+from directranker.cli.studying import DEFAULT_VALUES
 from directranker.experiments.claims import check_claims
 from directranker.experiments.sensitivity import (
     PROCEDURE,
+    STUDIES,
     Point,
     Setting,
     measure_setting,
     run_studies,
     study_ranker,
 )
+from directranker.model_selection.threads import cores_given
 
 SMALL = Setting(n_classes=3, n_features=6, n_train=400, n_test=300)
 
@@ -32,6 +41,13 @@ def test_a_point_is_the_papers_procedure() -> None:
     for value in values:
         rows = rng.choice(300, rng.integers(50, 151), replace=False)
         assert value == pytest.approx(ndcg(made.test.relevance[rows], scores[rows], k=20))
+
+
+def test_noise_falls_on_the_test_labels_unless_told_otherwise() -> None:
+    noisy = replace(SMALL, noise=1.0)
+    true = replace(noisy, noisy_test=False)
+    against_true, against_noisy = (measure_setting(one, RankSVM(), seed=0)[0].mean() for one in (true, noisy))
+    assert against_noisy < against_true - 0.05
 
 
 def test_the_papers_ranker() -> None:
@@ -56,7 +72,7 @@ def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
                 progress=lambda done, total: told.append((done, total)),
             )
 
-    first = run([0.0])
+    first = run([0])  # as good as 0.0
     assert told == [(0, 2), (1, 2), (2, 2)]  # both studies share their data sets
     told.clear()
     second = run([0.0, 2.0])
@@ -80,8 +96,12 @@ def point(study: str, value: float, mean: float) -> Point:
         ([point("classes", 2, 0.91), point("classes", 9, 0.9)], [False]),  # within the errors
         ([point("size", 100, 0.9), point("size", 10, 0.8)], [True]),
         ([point("features", 5, 0.9), point("features", 9, 0.8)], [False]),
-        ([point("noise", 0, 0.99), point("noise", 0.25, 0.985), point("noise", 0.75, 0.79)], [True, False]),
+        (
+            [point("noise", 0, 0.99), point("noise", 0.25, 0.985), point("noise", 0.75, 0.79)],
+            [True] * 2 + [False],
+        ),
         ([point("noise", 0, 0.99), point("noise", 0.25, 0.97)], [False]),
+        ([point("noise", 0.25, 0.98), point("noise", 0.75, 0.975)], [False, True]),
         ([point("noise", 0.5, 0.9)], []),
     ],
 )
@@ -105,3 +125,101 @@ def test_the_command(tmp_path: Path) -> None:
     assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
     wrong = subprocess.run([*command, "--study", "noise"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
+
+
+def test_the_help_names_the_values() -> None:
+    named = {words.split()[0]: words.split()[1] for words in DEFAULT_VALUES.split("; ")}
+    assert {name: tuple(map(float, values.split(","))) for name, values in named.items()} == {
+        name: study.values for name, study in STUDIES.items()
+    }
+
+
+STUDY = ("sensitivity", "--study", "classes", "--values", "2,3", "--train", "1000", "--sets", "2", "--json")
+
+
+def start(folder: Path, name: str, workers: int = 1) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "directranker", *STUDY, "--out", name, "--workers", str(workers)]
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # A shell that runs tests in the background may have told its children to ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+
+
+def cells(folder: Path) -> dict[str, tuple[float, float, str]]:
+    """Score, seconds and end of each finished data set, which no second computation would have the same."""
+    path = folder / "sensitivity.sqlite"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        try:
+            rows = connection.execute("SELECT key, score, fit_seconds, finished FROM cells").fetchall()
+        except sqlite3.OperationalError:  # the table is not there yet
+            return {}
+    return {key: (score, seconds, finished) for key, score, seconds, finished in rows}
+
+
+def wait_for_a_cell(process: subprocess.Popen[str], folder: Path, known: int) -> None:
+    while process.poll() is None and len(cells(folder)) <= known:
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    """The means of the study where nobody stops it."""
+    process = start(tmp_path_factory.mktemp("whole"), "whole")
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return [point["mean"] for point in json.loads(out)["points"]]
+
+
+def finish(folder: Path, before: dict[str, tuple[float, float, str]]) -> list[float]:
+    """Run to the end; what was there is not computed again."""
+    process = start(folder, "stopped")
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    after = cells(folder / "stopped")
+    assert before.items() <= after.items()
+    assert len(after) == 4
+    return [point["mean"] for point in json.loads(out)["points"]]
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_points(tmp_path: Path, whole: list[float]) -> None:
+    moments = np.random.default_rng(0)
+    before: dict[str, tuple[float, float, str]] = {}
+    for _ in range(2):
+        process = start(tmp_path, "stopped")
+        wait_for_a_cell(process, tmp_path / "stopped", len(before))
+        time.sleep(moments.uniform(0, 0.3))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        after = cells(tmp_path / "stopped")
+        assert before.items() <= after.items()
+        before = after
+    assert finish(tmp_path, before) == whole
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_whole_trainings_only(tmp_path: Path, whole: list[float], workers: int) -> None:
+    if workers > cores_given():
+        pytest.skip("there is one core, and so one worker")
+    process = start(tmp_path, "stopped", workers)
+    wait_for_a_cell(process, tmp_path / "stopped", 0)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    out, errors = process.communicate(timeout=60)
+    before = cells(tmp_path / "stopped")
+    if process.returncode != 0:  # else it was quicker than the interrupt
+        assert process.returncode == 130, errors
+        assert out == ""
+        assert errors == (
+            "directranker: interrupted; finished data sets are kept in stopped, and the same command goes on "
+            "from there\n"
+        )
+        assert len(before) < 4
+    assert finish(tmp_path, before) == whole

@@ -2,5 +2,6 @@
 
 from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.order_classifier import OrderClassifier
+from directranker.classification.saving import load_classifier
 
-__all__ = ["Boundaries", "OrderClassifier", "class_boundaries"]
+__all__ = ["Boundaries", "OrderClassifier", "class_boundaries", "load_classifier"]

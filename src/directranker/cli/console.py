@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from directranker.data.files import Progress
 
 __all__ = [
+    "INTERRUPTED",
     "AsJson",
     "DataPath",
     "ModelPath",
@@ -26,6 +27,9 @@ __all__ = [
     "print_json",
     "progress_bar",
 ]
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 DataPath = Annotated[Path, typer.Argument(help="LETOR text, Parquet or a saved folder.", show_default=False)]
 ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, command_line, console, print_json, progress_bar
+from directranker.cli.console import INTERRUPTED, AsJson, command_line, console, print_json, progress_bar
 
 if TYPE_CHECKING:
     from directranker.experiments.claims import Claim
     from directranker.experiments.sensitivity import Point
 
 __all__ = ["sensitivity"]
+
+# Written out, since importing the studies would cost a second on each start; a test compares.
+DEFAULT_VALUES = (
+    "classes 2,3,4,5,7,10,15,20; features 5,10,20,30,50,70,100; noise 0,0.125,0.25,0.375,0.5,0.75,1; "
+    "size 1000,3000,10000,30000,100000"
+)
 
 
 def sensitivity(
@@ -23,7 +31,12 @@ def sensitivity(
         typer.Option(help="classes, features, noise or size; may be repeated; all unless given."),
     ] = None,
     values: Annotated[
-        str | None, typer.Option(help="The values of the one study that is named, with commas between.")
+        str | None,
+        typer.Option(
+            help="The values of the one study that is named, with commas between. Unless given they are "
+            f"{DEFAULT_VALUES}; the paper's text names but σ = 0.25 and 0.75 and 10⁵ documents, five classes "
+            "and 70 features, the other values are our choice."
+        ),
     ] = None,
     ranker: Annotated[
         list[str] | None,
@@ -39,6 +52,10 @@ def sensitivity(
             min=10,
         ),
     ] = None,
+    true_test: Annotated[
+        bool,
+        typer.Option("--true-test", help="No noise on the labels of the test set, where the paper has it."),
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: few values, few and small data sets.")
     ] = False,
@@ -63,9 +80,13 @@ def sensitivity(
     if values is not None and len(names) != 1:
         raise typer.BadParameter("--values are those of one study; name it with --study")
     chosen = {name: _values(name, values, quick=quick) for name in names}
-    setting = Setting(n_train=train or 10_000, n_test=2_000) if quick else Setting(n_train=train or 100_000)
+    setting = Setting(
+        n_train=train or (10_000 if quick else 100_000),
+        n_test=2_000 if quick else 10_000,
+        noisy_test=not true_test,
+    )
     out.mkdir(parents=True, exist_ok=True)
-    with CellStore(out / "sensitivity.sqlite") as store, progress_bar("data sets") as progress:
+    with CellStore(out / "sensitivity.sqlite") as store, _kept_in(out), progress_bar("data sets") as progress:
         points = run_studies(
             chosen,
             store,
@@ -102,6 +123,17 @@ def _write_studies(plain: dict[str, Any], setting: dict[str, Any], out: Path, wo
     figure = draw_studies(plain["points"])
     svg, _ = (save_figure(figure, (out / SENSITIVITY).with_suffix(ending)) for ending in ENDINGS)
     return svg
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    """On Ctrl-C, say how to go on and end."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"finished data sets are kept in {folder}, and the same command goes on from there"
+        typer.echo(f"directranker: interrupted; {kept}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _values(study: str, given: str | None, *, quick: bool) -> list[float]:

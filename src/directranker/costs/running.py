@@ -27,6 +27,7 @@ from directranker.costs.moment_kernel import compare_by_moments
 from directranker.costs.pair_costs import COST_CODES, SQUARED_COSTS
 from directranker.costs.pair_kernel import compare_pairs
 from directranker.costs.plans import Plan
+from directranker.costs.squared_kernel import compare_by_shares
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.swaps import no_swap_terms, swap_terms
 from directranker.pairs.weights import BY_SWAP, NO_WEIGHT
@@ -106,6 +107,9 @@ def kernel_of(objective: Objective, *, weighted: bool) -> Callable[..., None]:
     separable = objective.pair_weight in (None, "label_difference")
     if objective.cost in SQUARED_COSTS and objective.head_activation == "identity" and separable:
         return compare_by_moments
+    bounded = objective.head_activation in ("half_tanh", "tanh")
+    if objective.cost in SQUARED_COSTS and bounded and separable and not weighted:
+        return compare_by_shares
     return compare_pairs
 
 

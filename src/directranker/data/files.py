@@ -58,8 +58,9 @@ def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Pa
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=_parent(target)))
     try:
         yield temporary
-        for part in temporary.iterdir():
-            _sync(part)
+        for part in temporary.rglob("*"):
+            if part.is_file():
+                _sync(part)
         temporary.chmod(0o777 & ~_umask())
         _replace_folder(temporary, target)
     except BaseException:

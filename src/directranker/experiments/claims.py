@@ -14,7 +14,7 @@ from directranker.experiments.sensitivity import Point
 
 __all__ = ["Claim", "check_claims"]
 
-MARGINAL = 0.01  # of NDCG@20: what "decreases only marginally" is taken to mean
+MARGINAL = 0.01  # of NDCG@20: what "decreases only marginally" is taken to mean, and more is a drop
 TRENDS = (
     ("classes", -1, "falls with the number of classes"),
     ("features", 1, "rises with the number of features"),
@@ -60,6 +60,9 @@ def _noise_claims(ranker: str, own: dict[tuple[str, float], Point]) -> list[Clai
     if none is not None and little is not None:
         text, held = "barely falls up to σ = 0.25", none.mean - little.mean < MARGINAL
         claims.append(Claim(ranker, text, held, f"{_figures(none)}, {_figures(little)}"))
+    if little is not None and much is not None:
+        text, held = "drops for larger noise", little.mean - much.mean > MARGINAL
+        claims.append(Claim(ranker, text, held, f"{_figures(little)}, {_figures(much)}"))
     if much is not None:
         claims.append(Claim(ranker, "stays above 0.80 at σ = 0.75", much.mean > 0.80, _figures(much)))
     return claims

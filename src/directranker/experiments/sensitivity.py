@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from directranker.data.files import Progress, no_progress
@@ -34,10 +34,14 @@ from directranker.model_selection.cells import Cell, configured
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.store import CellStore
-from directranker.model_selection.threads import cores_given, set_threads, threads_each
+from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
+from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = [
+    "LIST_SIZE",
+    "N_STEPS",
     "PROCEDURE",
     "STUDIES",
     "Point",
@@ -53,6 +57,9 @@ PROCEDURE = "DirectRanker-procedure"
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
 N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
+# The paper does not say. Twice the lists and half the steps of (1000, 1000) are as good in half the time:
+# NDCG@20 with five classes .9862 against .9855, and .9853 after 2,000 steps.
+LIST_SIZE, N_STEPS = 2000, 500
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,12 @@ class Setting:
     noise: float = 0.0
     n_train: int = 100_000
     n_test: int = 10_000
+    noisy_test: bool = True
+    """Whether the noise falls on the test labels too, as the paper makes its test sets.
+
+    Against true labels the question is how well a ranker finds the true order; against noisy ones even the
+    true order does not reach 1.
+    """
 
 
 @dataclass(frozen=True)
@@ -113,7 +126,8 @@ def study_ranker(name: str, setting: Setting) -> Any:
             cost="relevance_weighted",
             max_pairs=None,
             transform="standard",
-            max_steps=1000,
+            list_size=LIST_SIZE,
+            max_steps=N_STEPS,
             early_stopping=False,
             progress=False,
         )
@@ -128,7 +142,8 @@ def measure_setting(
     """NDCG@20 of each draw from the test set, and the seconds of the training."""
     made = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
     start = time.perf_counter()
-    fitted = configured(ranker, {}, seed).fit(made.train)
+    with interrupts_raised():  # a training that was stopped is no result
+        fitted = configured(ranker, {}, seed).fit(made.train)
     seconds = time.perf_counter() - start
     # The test set is one list, however the training set is dealt.
     relevance, scores = made.test.relevance, fitted.predict(made.test.features)
@@ -143,12 +158,12 @@ def drawn_values(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[
     """
     labels, given = np.asarray(relevance), np.asarray(scores)
     rng = np.random.default_rng((seed, 20))
-    values = np.empty(N_DRAWS)
-    for draw in range(N_DRAWS):
+    lists = []
+    for _ in range(N_DRAWS):
         n = min(int(rng.integers(LEAST_DRAWN, MOST_DRAWN, endpoint=True)), len(given))
-        rows = rng.choice(len(given), n, replace=False)
-        values[draw] = METRIC(labels[rows], given[rows])
-    return values
+        lists.append(rng.choice(len(given), n, replace=False))
+    rows, offsets = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
+    return METRIC.per_query(labels[rows], given[rows], offsets=offsets)
 
 
 @dataclass(frozen=True)
@@ -235,8 +250,9 @@ def run_studies(
     """
     tasks = _tasks(values, rankers, n_sets, setting or Setting())
     keys = {task: task.key() for task in tasks}
+    known = store.known(keys.values())
     # Two studies share a point where both have their usual values.
-    missing = {keys[task]: task for task in tasks if keys[task] not in store.known(keys.values())}
+    missing = {keys[task]: task for task in tasks if keys[task] not in known}
     total = len(set(keys.values()))
     progress(total - len(missing), total)
     for done, cell in enumerate(_results(list(missing.values()), workers), start=total - len(missing) + 1):
@@ -260,7 +276,7 @@ def _tasks(
             raise ValueError(unknown_word("study", name, STUDIES))
         field = STUDIES[name].field
         for value in of_study:
-            changes: dict[str, Any] = {field: value if field == "noise" else int(value)}
+            changes: dict[str, Any] = {field: float(value) if field == "noise" else int(value)}
             changed = replace(setting, **changes)
             tasks += [
                 _Task(name, value, changed, ranker, seed) for ranker in rankers for seed in range(n_sets)
@@ -270,17 +286,13 @@ def _tasks(
 
 def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[Cell]:
     n_workers = max(1, min(workers or cores_given(), cores_given(), len(tasks)))
-    if n_workers == 1:
-        yield from (task.run(threads_each(1)) for task in tasks)
-        return
     threads = threads_each(n_workers)
-    with parallel_config("loky", inner_max_num_threads=threads):
-        parallel = Parallel(n_workers, batch_size=1, return_as="generator_unordered")
-        results = parallel(delayed(_run_in_worker)(task, threads) for task in tasks)
-    try:
-        yield from results
-    finally:
-        results.close()
+    if n_workers == 1:
+        with limited_threads(threads):
+            yield from (task.run(threads) for task in tasks)
+        return
+    calls = [delayed(_run_in_worker)(task, threads) for task in tasks]
+    yield from results_of_processes(calls, n_workers, threads)
 
 
 def _run_in_worker(task: _Task, threads: int) -> Cell:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -33,7 +33,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Task", "bare", "run_here", "run_in_processes"]
+__all__ = ["Task", "bare", "results_of_processes", "run_here", "run_in_processes"]
 
 FOLDER, LOCK = "directranker-data-", "in-use"
 
@@ -70,14 +70,21 @@ def run_in_processes(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], workers: int, threads: int
 ) -> Generator[list[Cell]]:
     """In so many processes, which stay for later calls; they end with this one."""
-    with _folder_for_data() as folder, _joblib_quiet():
+    with _folder_for_data() as folder:
         name = str(folder)
         for number, dataset in enumerate(data.values()):
             bare(dataset).save(folder / str(number))
         places = {key: str(number) for number, key in enumerate(data)}
+        calls = [delayed(_run_saved)(task, name, places, threads) for task in tasks]
+        yield from results_of_processes(calls, workers, threads)
+
+
+def results_of_processes(calls: Sequence[Any], workers: int, threads: int) -> Generator[Any]:
+    """What each of joblib's delayed calls gives, as soon as it ends, from so many processes."""
+    with _joblib_quiet():
         with parallel_config("loky", inner_max_num_threads=threads, initializer=_leave_interrupts_to_parent):
             parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", max_nbytes=None)
-            results = parallel(delayed(_run_saved)(task, name, places, threads) for task in tasks)
+            results = parallel(calls)
         try:
             yield from results
         except BrokenProcessPool:

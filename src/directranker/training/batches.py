@@ -49,6 +49,13 @@ class Lists:
         """Each query's documents by falling label, as the pair kernels like them."""
         return classes_of(self.relevance, self.offsets)
 
+    @cached_property
+    def _falling(self) -> NDArray[np.integer[Any]]:
+        """A number per document that rises as labels fall; small ones, which sort several times as fast."""
+        values, number = np.unique(self.relevance, return_inverse=True)
+        falling = len(values) - 1 - number
+        return falling.astype(np.uint16) if len(values) <= 2**16 else falling
+
     def take(self, queries: IntArray) -> Batch:
         """The documents of these queries, one query after another."""
         classes, rows = self.classes.take(queries)
@@ -57,7 +64,7 @@ class Lists:
 
     def deal(self, rows: IntArray) -> Batch:
         """These documents as one list, whichever query they come from."""
-        best_first = rows[np.argsort(-self.relevance[rows], kind="stable")]
+        best_first = rows[np.argsort(self._falling[rows], kind="stable")]
         return self._batch(best_first, classes_of(self.relevance[best_first]), None)
 
     def _batch(

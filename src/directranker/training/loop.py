@@ -23,6 +23,7 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
+from directranker.nn.tanh_pass import training_pass
 from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists, Room
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt
@@ -176,6 +177,7 @@ class _Training:
             momentum=options.momentum,
         )
         self.batches = Batches(self.lists, options.batch_queries, options.seed, options.list_size)
+        self.scores_of = training_pass(self.net)
 
     @property
     def work_per_step(self) -> float:
@@ -267,7 +269,7 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
         self.optimizer.zero_grad(set_to_none=True)
-        scores = self.net(self.features.of(batch.rows, room=self.room))
+        scores = self.scores_of(self.features.of(batch.rows, room=self.room))
         progress = self.state.step / self.n_steps
         cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
         if math.isfinite(cost):

@@ -1,0 +1,208 @@
+"""Do pairs help where one class is rare? And are classes found again that training never saw?
+
+The paper's outlook: with few instances of one class, the many ways to pair them with the others may boost the
+statistics. Positives are thinned out from half of the training rows to one in a thousand, in overlapping
+Gaussian classes and in scikit-learn's bundled data sets. All classifiers are fitted without class weights; a
+row is called positive where its probability is above the share of positives in training, which is the rule
+for balanced accuracy. Average precision needs no threshold.
+
+The second question: five classes in a line are binarised, a ranker is trained on the two, and its order
+within each of them is compared with the classes that were hidden.
+
+    python benchmarks/rare_classes_benchmark.py [synthetic] [bundled] [hidden] [--seeds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from directranker.classification import OrderClassifier, class_boundaries
+from directranker.data.synthetic import GaussianClasses
+from directranker.rankers import DirectRanker
+
+from measuring import machine
+
+N_TRAIN, N_TEST, N_FEATURES = 4000, 20_000, 20
+SYNTHETIC_SHARES = (0.5, 0.1, 0.03, 0.01, 0.003, 0.001)
+BUNDLED_SHARES = (0.5, 0.1, 0.03, 0.01)
+FEWEST = 2  # positives that a share must leave
+PAIRS = "pairs (OrderClassifier)"
+
+
+class Task(NamedTuple):
+    """Rows to learn from and rows to be judged by."""
+
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    X_test: NDArray[Any]
+    y_test: NDArray[np.int64]
+
+
+def classifiers(seed: int) -> dict[str, Any]:
+    """By name: the one of pairs, and three that look at one row at a time."""
+    # Without early stopping, whose held-out tenth has no or hardly a positive.
+    net = MLPClassifier((128,), alpha=1e-2, random_state=seed)
+    return {
+        PAIRS: OrderClassifier(random_state=seed),
+        "ordinary net (MLP)": make_pipeline(StandardScaler(), net),
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
+    }
+
+
+def thinned(
+    X: NDArray[Any], y: NDArray[np.int64], share: float, seed: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """All negatives and so few positives that they are this share; or fewer negatives where it is higher."""
+    rng = np.random.default_rng(seed)
+    positives, negatives = rng.permutation(np.flatnonzero(y == 1)), rng.permutation(np.flatnonzero(y == 0))
+    n_positives = min(len(positives), max(FEWEST, round(len(negatives) * share / (1 - share))))
+    n_negatives = min(len(negatives), round(n_positives * (1 - share) / share))
+    rows = rng.permutation(np.concatenate([positives[:n_positives], negatives[:n_negatives]]))
+    return X[rows], y[rows]
+
+
+def synthetic(share: float, seed: int) -> Task:
+    """Two overlapping Gaussian classes, whose means lie nearer than their deviations."""
+    rng = np.random.default_rng((seed, 5))
+    means = np.stack([np.zeros(N_FEATURES), rng.normal(0, 0.45, N_FEATURES)])
+    classes = GaussianClasses(means, rng.uniform(0.7, 1.3, (2, N_FEATURES)))
+    n_positives = max(FEWEST, round(N_TRAIN * share))
+    train = classes.sample(2 * N_TRAIN, random_state=seed).data
+    positives = np.flatnonzero(train.relevance == 1)[:n_positives]
+    negatives = np.flatnonzero(train.relevance == 0)[: N_TRAIN - n_positives]
+    rows = rng.permutation(np.concatenate([positives, negatives]))
+    test = classes.sample(N_TEST, random_state=seed + 1000).data
+    y, y_test = train.relevance[rows].astype(np.int64), test.relevance.astype(np.int64)
+    return Task(train.features[rows], y, test.features, y_test)
+
+
+def bundled(name: str) -> Callable[[float, int], Task]:
+    """Malignant tumours, or eights among the other digits; the test part keeps all its positives."""
+    loaded = load_breast_cancer() if name == "breast cancer" else load_digits()
+    target = loaded.target == 0 if name == "breast cancer" else loaded.target == 8
+    X, y = loaded.data.astype(np.float32), target.astype(np.int64)
+
+    def task(share: float, seed: int) -> Task:
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, y, test_size=0.4, stratify=y, random_state=seed
+        )
+        return Task(*thinned(X_train, y_train, share, seed), X_test, y_test)
+
+    return task
+
+
+def measured(task: Task, classifier: Any) -> tuple[float, float]:
+    """Balanced accuracy and average precision on the test part."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        positive = classifier.fit(task.X, task.y).predict_proba(task.X_test)[:, 1]
+    called = positive > task.y.mean()
+    return balanced_accuracy_score(task.y_test, called), average_precision_score(task.y_test, positive)
+
+
+def compare(title: str, make: Callable[[float, int], Task], shares: tuple[float, ...], n_seeds: int) -> None:
+    """Print a line per share and classifier, and in words whether pairs were better than the ordinary net."""
+    print(f"\n{title}: mean ± standard error over {n_seeds} seeds")
+    print(f"{'positives':>16}  {'':25}{'balanced accuracy':>20}{'average precision':>20}")
+    for share in shares:
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in classifiers(0)}
+        for seed in range(n_seeds):
+            task = make(share, seed)
+            for name, classifier in classifiers(seed).items():
+                found[name].append(measured(task, classifier))
+        label = f"{task.y.sum()} of {len(task.y)}"
+        for name, values in found.items():
+            cells = [f"{np.mean(one):.3f} ± {standard_error(one):.3f}" for one in zip(*values, strict=True)]
+            print(f"{label:>16}  {name:25}{cells[0]:>20}{cells[1]:>20}", flush=True)
+            label = ""
+        print(f"{'':18}{in_words(found)}")
+
+
+def in_words(found: dict[str, list[tuple[float, float]]]) -> str:
+    """How pairs did against the ordinary net and against the best of the others, by average precision."""
+    precision = {name: np.array(values)[:, 1] for name, values in found.items()}
+    others = {name: values for name, values in precision.items() if name != PAIRS}
+    best = max(others, key=lambda name: others[name].mean())
+    parts = []
+    for name in dict.fromkeys(("ordinary net (MLP)", best)):
+        gain = precision[PAIRS] - others[name]
+        word = "no clear difference from"
+        if abs(gain.mean()) > 2 * standard_error(gain):
+            word = "better than" if gain.mean() > 0 else "worse than"
+        parts.append(f"{word} {name} ({gain.mean():+.3f})")
+    return "pairs by average precision: " + ", ".join(parts)
+
+
+def standard_error(values: Any) -> float:
+    """Of the mean."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def hidden_classes(n_seeds: int) -> None:
+    """Train on two classes, look for the five that they were made of."""
+    print(f"\nHidden classes: five, trained as two (0-2 and 3-4); mean ± standard error over {n_seeds} seeds")
+    for title, in_line in (("means in a line", True), ("means anywhere", False)):
+        within, found = zip(*(_rediscovered(in_line, seed) for seed in range(n_seeds)), strict=True)
+        chance = f"{np.mean(within):.3f} ± {standard_error(within):.3f}"
+        print(f"{title}: a document of the next hidden class of the same half is ranked higher with {chance}")
+        print(f"{'':4}(1 is always, 0.5 is chance); boundaries found without labels: {list(found)} of 4")
+        verdict = "found again" if np.mean(within) > 0.9 else "not found again"
+        print(f"{'':4}so the hidden classes are {verdict} in the order")
+
+
+def _rediscovered(in_line: bool, seed: int) -> tuple[float, int]:
+    """How surely neighbouring hidden classes of one half are in order, and how many boundaries are found."""
+    rng = np.random.default_rng((seed, 7))
+    direction = rng.normal(size=N_FEATURES)
+    direction *= 4 / np.linalg.norm(direction)
+    line = np.arange(5)[:, None] * direction
+    anywhere = rng.normal(0, 4 / np.sqrt(N_FEATURES), (5, N_FEATURES))
+    classes = GaussianClasses(line if in_line else anywhere, np.ones((5, N_FEATURES)))
+    train, test = (classes.sample(n, random_state=seed + n).data for n in (N_TRAIN, 2000))
+    ranker = DirectRanker(
+        transform="standard", early_stopping=False, max_epochs=500, max_steps=500, random_state=seed
+    )
+    scores = ranker.fit(train.features, train.relevance >= 3).predict(test.features)
+    return float(np.mean(list(_orders(test.relevance, scores)))), len(class_boundaries(scores).thresholds)
+
+
+def _orders(hidden: NDArray[Any], scores: NDArray[Any]) -> Iterator[float]:
+    for lower in (0, 1, 3):
+        rows = (hidden == lower) | (hidden == lower + 1)
+        yield roc_auc_score(hidden[rows] == lower + 1, scores[rows])
+
+
+def main() -> None:
+    """Print the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["synthetic", "bundled", "hidden"])
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    print(machine("scikit-learn", "torch"))
+    if "synthetic" in options.parts:
+        compare("Overlapping Gaussian classes", synthetic, SYNTHETIC_SHARES, options.seeds)
+    if "bundled" in options.parts:
+        for name in ("breast cancer", "digits, 8 or not"):
+            compare(name, bundled(name), BUNDLED_SHARES, options.seeds)
+    if "hidden" in options.parts:
+        hidden_classes(options.seeds)
+
+
+if __name__ == "__main__":
+    main()
