@@ -21,6 +21,7 @@ from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
 from directranker.cli.studying import sensitivity
 from directranker.cli.training import train
+from directranker.cli.tuning import tune
 
 __all__ = ["app", "main"]
 
@@ -39,6 +40,7 @@ for command in (
     inspect,
     convert,
     train,
+    tune,
     rank,
     evaluate,
     compare,

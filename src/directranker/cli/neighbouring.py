@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, console, print_json, progress_bar
+from directranker.cli.console import AsJson, DataPath, console, print_json, read_data
 
 if TYPE_CHECKING:
     from directranker.experiments.neighbours import Neighbours
@@ -31,15 +31,13 @@ def neighbours(
 
     r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
 
-    Example: `directranker neighbours my-ranker test.txt --query 10032`
+    Example: `directranker neighbours model test.txt --query 10`
     """
-    from directranker.data.formats import read_dataset
     from directranker.experiments.neighbours import compare_neighbours
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, progress=progress)
+    dataset = read_data(data)
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)
