@@ -219,6 +219,13 @@ def test_a_folder_of_the_first_version_loads(data: RankingDataset, tmp_path: Pat
     np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
 
 
+def test_trees_that_a_header_leaves_out_are_missed(data: RankingDataset, tmp_path: Path) -> None:
+    LambdaMART(max_trees=2, random_state=0).fit(data).save(tmp_path / "model")
+    change_header(tmp_path / "model", lambda header: header["ranker"]["fitted"].pop("booster_"))
+    with pytest.raises(StorageError, match="do not fit together"):
+        load_ranker(tmp_path / "model")
+
+
 def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, tmp_path: Path) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
     change_header(

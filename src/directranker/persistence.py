@@ -237,8 +237,7 @@ def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
         own = f"{prefix}net_/"
         arrays = {name: array for name, array in parts.arrays.items() if name.startswith(own)}
         estimator.take_weights({name.removeprefix(own): array for name, array in arrays.items()})
-    booster = getattr(estimator, "booster_", None)
-    if booster is not None and booster.num_feature() != estimator.n_features_in_:
+    if words["class"] == "LambdaMART" and estimator.booster_.num_feature() != estimator.n_features_in_:
         raise ValueError("the trees are for another number of features")
     return estimator
 

@@ -138,7 +138,7 @@ def _show(found: SearchResult, metric: str, out: Path, as_json: bool) -> None:
     means, deviations = (found.cv_results_[f"{kind}_test_{metric}"] for kind in ("mean", "std"))
     # Optuna and halving leave points out; those have no mean.
     order = [int(at) for at in np.argsort(-means, kind="stable") if not np.isnan(means[at])]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "parameters": dict(found.candidates[at]),
             "mean": float(means[at]),

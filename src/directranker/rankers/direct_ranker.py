@@ -14,25 +14,17 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features
 from directranker.metrics import Metric
 from directranker.rankers.base import TrainingData, as_metric, as_seed
-from directranker.rankers.perceptron_scores import (
-    ACTIVATIONS,
-    KnownScorer,
-    PerceptronScorer,
-    layer_shapes,
-)
-from directranker.rankers.transforming import TransformingRanker, n_columns_of, row_by_row
+from directranker.rankers.net_ranker import NetRanker
+from directranker.rankers.transforming import n_columns_of
 from directranker.rankers.validation import split_off_validation
 from directranker.training.records import EpochRecord
 
@@ -49,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["DirectRanker"]
 
 
-class DirectRanker(TransformingRanker):
+class DirectRanker(NetRanker):
     """Rank by a neural net that is trained on pairs and whose comparisons are an order.
 
     Parameters
@@ -240,51 +232,6 @@ class DirectRanker(TransformingRanker):
         self.best_epoch_ = trained.best_epoch
         self.stopped_ = trained.stopped
 
-    @property
-    def net_(self) -> DirectRankerNet:
-        """The trained net; that of a loaded ranker is made of its weights when it is first asked for."""
-        if "_weights" in self.__dict__:
-            self._net = self._net_of(self._weights)
-            del self._weights
-        if "_net" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no net_ before it is fitted")
-        return self._net
-
-    @net_.setter
-    def net_(self, net: DirectRankerNet) -> None:
-        self.__dict__.pop("_weights", None)
-        self._net = net
-
-    def take_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        """Have a net of these weights, by their names in `net_.state_dict()`, once the transform is fitted.
-
-        Where rows can be scored without torch, their names and shapes are checked and the net is made when
-        it is first asked for.
-        """
-        if not self._is_plain:
-            self.net_ = self._net_of(weights)
-            return
-        shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers, bias=self.bias)
-        found = {name: array.shape for name, array in weights.items()}
-        if found != shapes or any(array.dtype != np.float32 for array in weights.values()):
-            raise ValueError(f"the weights have shapes {found}; for these parameters they are {shapes}")
-        self.__dict__.pop("_net", None)
-        self._weights = dict(weights)
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether the net is a perceptron that needs no torch to score."""
-        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
-        return known and self.feature_net is None and self.normalisation is None
-
-    def _net_of(self, weights: Mapping[str, NDArray[Any]]) -> DirectRankerNet:
-        import torch
-
-        with torch.device("meta"):  # no memory for shapes that parameters only claim
-            net = self.build_net()
-        net.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
-        return net.eval()
-
     def build_net(self, *, random_state: int | None = None) -> DirectRankerNet:
         """The net for what the fitted transform makes of the features, with weights at random."""
         from directranker.nn import DirectRankerNet
@@ -381,41 +328,10 @@ class DirectRanker(TransformingRanker):
         ]
         return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays))
 
-    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        scorer = self._scorer()
-        if scorer is not None:
-            return scorer(table, query)
-        import torch
-
-        from directranker.training.batches import EncodedFeatures
-        from directranker.training.loop import score_documents
-
-        table, transform = row_by_row(self.transform_, table, query)
-        cpu, shape = torch.device("cpu"), self._input_shape()
-        features = EncodedFeatures(table, transform, query, cpu, shape=shape, keep=False)
-        return score_documents(self.net_, features, len(table))
-
-    def _scorer(self) -> PerceptronScorer | None:
-        """What scores without torch; None where torch must do it."""
-        if not self._is_plain:
-            return None
-        weights = self.__dict__.get("_weights")
-        if weights is None:
-            weights = {name: tensor.cpu().numpy() for name, tensor in self.net_.state_dict().items()}
-        known = _SCORERS.get(self)
-        if known is None or not known.is_of(weights, self.transform_):
-            shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers, bias=self.bias)
-            known = _SCORERS[self] = KnownScorer.make(weights, self.transform_, self.activation, shapes)
-        return known.scorer
-
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         from directranker.nn import compare_scores
 
         return compare_scores(first, second, self.head_activation).astype(np.float64)
-
-
-# Not kept in the rankers themselves: predicting does not change an estimator, and copies need none.
-_SCORERS: WeakKeyDictionary[DirectRanker, KnownScorer] = WeakKeyDictionary()
 
 
 def as_device(device: str) -> torch.device:
