@@ -1,9 +1,10 @@
 """Hostile model folders: damaged, swapped, lying and huge ones, each of which must be refused or do no harm.
 
-A folder is copied, changed in one of many ways (bytes, files, headers with right checksums, shapes, depth,
-paths), and loaded in this process, whose memory may grow by one gigabyte. Loading must end in a
-`StorageError` or in a ranker that scores; nothing may be written beside the folder, and an audit hook sees
-that nothing is run or opened for writing.
+A folder is copied, changed in one of many ways (bytes, files, headers, shapes, depth, paths), and loaded in
+this process, whose memory may grow by one gigabyte. Half of the changes are damage: each folder differs in
+some byte, and loading it must end in a `StorageError`. The other half are made by an attacker, who then makes
+all checksums right: loading must end in a `StorageError` or in a ranker that scores or refuses to. Nothing
+may be written beside the folder, and an audit hook sees that nothing is run or opened for writing.
 
     python benchmarks/hostile_models_benchmark.py --folders 10000
 """
@@ -36,6 +37,7 @@ from directranker import (
     example_dataset,
     load_ranker,
 )
+from directranker.persistence import sealed_header
 from directranker.rankers import Ranker
 
 Change = Callable[[Path, np.random.Generator], None]
@@ -47,6 +49,7 @@ HARMFUL_EVENTS = (
     "socket.connect",
     "pickle.find_class",
 )
+SAFE = ("refused", "refused by predict", "scores")
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -108,13 +111,14 @@ def sealed(folder: Path) -> None:
         header["weights_sha256"] = hashlib.sha256(weights).hexdigest()
         for name in header["trees_sha256"]:
             header["trees_sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        path.write_text(json.dumps(header))
-    except (ValueError, KeyError, TypeError, OSError):
+        header.pop("header_sha256", None)
+        path.write_bytes(sealed_header(header))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         return
 
 
-def flip_and_seal(folder: Path, rng: np.random.Generator) -> None:
-    """Change bytes of the weights or trees and make the checksums right."""
+def flip_content(folder: Path, rng: np.random.Generator) -> None:
+    """Change bytes of the weights or trees."""
     names = [path for path in sorted(folder.iterdir()) if path.name != "header.json"]
     path = names[rng.integers(len(names))]
     content = bytearray(path.read_bytes())
@@ -123,7 +127,6 @@ def flip_and_seal(folder: Path, rng: np.random.Generator) -> None:
     for place in rng.integers(reach, size=rng.integers(1, 5)):
         content[place] = rng.integers(256)
     path.write_bytes(content)
-    sealed(folder)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -164,12 +167,12 @@ def deep_header(folder: Path, rng: np.random.Generator) -> None:
     kinds = ["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, "9" * depth]
     inner = kinds[rng.integers(len(kinds))]
     (folder / "header.json").write_text(
-        f'{{"format": "directranker model", "version": 1, "ranker": {inner}, "trees_sha256": {{}}}}'
+        f'{{"format": "directranker model", "version": 2, "ranker": {inner}, "trees_sha256": {{}}}}'
     )
 
 
 def huge_shapes(folder: Path, rng: np.random.Generator) -> None:
-    """Claim tensors of enormous shapes, with right checksums."""
+    """Claim tensors of enormous shapes."""
     path = folder / "weights.safetensors"
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
@@ -187,7 +190,6 @@ def huge_shapes(folder: Path, rng: np.random.Generator) -> None:
     text = json.dumps(header).encode()
     claimed = len(text) if rng.integers(3) else 2**60
     path.write_bytes(claimed.to_bytes(8, "little") + text + content[8 + length :])
-    sealed(folder)
 
 
 def trick_paths(folder: Path, rng: np.random.Generator) -> None:
@@ -204,7 +206,7 @@ def trick_paths(folder: Path, rng: np.random.Generator) -> None:
 
 
 CHANGES: tuple[Change, ...] = (
-    flip_bytes, cut, swap, flip_and_seal, change_header, deep_header, huge_shapes, trick_paths,
+    flip_bytes, cut, swap, flip_content, change_header, deep_header, huge_shapes, trick_paths,
 )  # fmt: skip
 
 
@@ -250,6 +252,21 @@ def _scored(ranker: Ranker, X: NDArray[np.float32]) -> str:
     return "scores"
 
 
+def changed_copy(models: list[Path], folder: Path, change: Change, rng: np.random.Generator) -> None:
+    """A copy of one of the models that the change has made differ; what differs in no byte is drawn anew."""
+    while True:
+        model = models[rng.integers(len(models))]
+        shutil.copytree(model, folder)
+        change(folder, rng)
+        if _contents(folder) != _contents(model):
+            return
+        shutil.rmtree(folder)
+
+
+def _contents(folder: Path) -> dict[str, bytes | None]:
+    return {path.name: path.read_bytes() if path.is_file() else None for path in folder.iterdir()}
+
+
 def limit_memory(gigabytes: float) -> None:
     """Let this process take so much address space more than it has now."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -272,14 +289,16 @@ def run(n_folders: int, seed: int, *, gigabytes: float | None = None) -> tuple[C
         if gigabytes is not None:
             limit_memory(gigabytes)
         for number in range(n_folders):
-            change = CHANGES[number % len(CHANGES)]
+            change, sealing = CHANGES[number // 2 % len(CHANGES)], number % 2 == 1
             folder = root / "hostile"
-            shutil.copytree(models[rng.integers(len(models))], folder)
-            change(folder, rng)
+            changed_copy(models, folder, change, rng)
+            if sealing:
+                sealed(folder)
             outcome = load_hostile(folder, X, watch)
-            if outcome not in ("refused", "refused by predict", "scores"):
-                faults.append(f"{change.__name__} (folder {number}): {outcome[:200]}")
-            outcomes[f"{change.__name__}: {outcome.split(':')[0]}"] += 1
+            kind = f"{change.__name__}, {'sealed' if sealing else 'damage'}"
+            if outcome not in (SAFE if sealing else ("refused",)):
+                faults.append(f"{kind} (folder {number}): {outcome[:200]}")
+            outcomes[f"{kind}: {outcome.split(':')[0]}"] += 1
             shutil.rmtree(folder)
             if {path.name for path in root.iterdir()} != {"models"}:
                 faults.append(f"{change.__name__} (folder {number}): something was written beside the folder")

@@ -30,11 +30,12 @@ import directranker
 from directranker import Fold, RankingDataset, write_letor
 
 from measuring import machine
-from quality import METRICS, folds_of, measure
+from quality import METRICS, folds_of, values_of
 
 __all__ = ["RankLib", "missing", "parse_scores"]
 
 Scores = NDArray[np.float64]
+PROTOCOL = "paper"
 RANKLIB_NUMBERS = {"RankNet": 1, "AdaRank": 3, "Coordinate Ascent": 4, "LambdaMART": 6, "ListNet": 7}
 OUR_NAMES = {"Coordinate Ascent": "CoordinateAscent"}
 
@@ -138,8 +139,7 @@ def print_row(name: str, run: Callable[[Fold], tuple[Scores, float]], folds: lis
     values, seconds = np.empty((len(folds), len(METRICS))), []
     for row, fold in enumerate(folds):
         scores, taken = run(fold)
-        figures = measure(fold.test, scores)
-        values[row] = [figures[metric] for metric in METRICS]
+        values[row] = np.nanmean(values_of(fold.test, scores, PROTOCOL), axis=1)
         seconds.append(taken)
     errors = (
         values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else np.full(len(METRICS), np.nan)
@@ -166,7 +166,7 @@ def main() -> None:
     unknown = [name for name in options.only.split(",") if name not in RANKLIB_NUMBERS]
     if unknown:
         sys.exit(f"no ranker {unknown[0]!r}; there are {', '.join(RANKLIB_NUMBERS)}")
-    folds = list(islice(folds_of(options.data), options.folds))
+    folds = list(islice(folds_of(options.data, PROTOCOL), options.folds))
     print(machine())
     print(f"{options.data}, {len(folds)} folds, mean ± standard error\n")
     print(f"{'':32}{'NDCG@10':>15}{'MAP':>15}{'s/fold':>10}")

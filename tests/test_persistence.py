@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.data.transforms import TRANSFORMS
-from directranker.persistence import load_ranker
+from directranker.persistence import load_ranker, sealed_header
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -162,7 +163,8 @@ def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None
     ("change", "message"),
     [
         ({"format": "cake"}, "not the header of a model but of 'cake'"),
-        ({"version": 99}, "format version 99; this directranker reads 1"),
+        ({"version": 99}, "format version 99; this directranker reads 2 and before, so update it,"),
+        ({"version": True}, "format version True"),
         ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "do not fit together"),
         ({"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}}, "holds no ranker but a Standard"),
         ({"ranker": 3}, "do not fit together"),
@@ -172,18 +174,64 @@ def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None
 )
 def test_headers_that_lie(change: dict[str, Any], message: str, data: RankingDataset, tmp_path: Path) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
-    path = tmp_path / "model" / "header.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    change_header(tmp_path / "model", lambda header: header.update(change))
     with pytest.raises(StorageError, match=message):
+        load_ranker(tmp_path / "model")
+
+
+def change_header(model: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """As whoever makes a folder could: with the right checksum."""
+    path = model / "header.json"
+    header = json.loads(path.read_text())
+    del header["header_sha256"]
+    change(header)
+    path.write_bytes(sealed_header(header))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"n_epochs_"', b'"n_epoch2_"'),  # a name that nothing looks at
+        (b'"version": 2', b'"version": 1'),
+        (b'"numpy": "', b'"numpy": "1'),
+        (b"header_sha256", b"header_sha257"),
+        (b"\n}", b"\n} "),
+        (b'{\n "format"', b'{\n  "format"'),
+    ],
+)
+def test_an_edited_header_is_told(old: bytes, new: bytes, data: RankingDataset, tmp_path: Path) -> None:
+    DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
+    path = tmp_path / "model" / "header.json"
+    text = path.read_bytes()
+    assert old in text
+    path.write_bytes(text.replace(old, new))
+    with pytest.raises(StorageError, match=r"damaged or was edited"):
+        load_ranker(tmp_path / "model")
+
+
+def test_a_folder_of_the_first_version_loads(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(**QUICK).fit(data)
+    ranker.save(tmp_path / "model")
+    path = tmp_path / "model" / "header.json"
+    header = json.loads(path.read_text())
+    del header["header_sha256"]
+    path.write_text(json.dumps(header | {"version": 1}, indent=1))
+    np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
+
+
+def test_trees_that_a_header_leaves_out_are_missed(data: RankingDataset, tmp_path: Path) -> None:
+    LambdaMART(max_trees=2, random_state=0).fit(data).save(tmp_path / "model")
+    change_header(tmp_path / "model", lambda header: header["ranker"]["fitted"].pop("booster_"))
+    with pytest.raises(StorageError, match="do not fit together"):
         load_ranker(tmp_path / "model")
 
 
 def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, tmp_path: Path) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
-    path = tmp_path / "model" / "header.json"
-    header = json.loads(path.read_text())
-    header["ranker"]["parameters"]["hidden_layers"] = [10**9, 10**9]
-    path.write_text(json.dumps(header))
+    change_header(
+        tmp_path / "model",
+        lambda header: header["ranker"]["parameters"].update(hidden_layers=[10**9, 10**9]),
+    )
     with pytest.raises(StorageError, match="do not fit together"):
         load_ranker(tmp_path / "model")
 
@@ -227,9 +275,10 @@ import hashlib, json, sys
 from pathlib import Path
 import numpy as np
 from directranker import StorageError
-from directranker.persistence import load_ranker
+from directranker.persistence import load_ranker, sealed_header
 folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
 header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
+del header["header_sha256"]
 X, refused = np.zeros((5, header["ranker"]["fitted"]["n_features_in_"]["value"])), 0
 for at in range(600):
     hostile = bytearray(trees)
@@ -239,7 +288,7 @@ for at in range(600):
         hostile = hostile[: rng.integers(len(hostile))]
     (folder / "trees.txt").write_bytes(hostile)
     header["trees_sha256"]["trees.txt"] = hashlib.sha256(hostile).hexdigest()
-    (folder / "header.json").write_text(json.dumps(header))
+    (folder / "header.json").write_bytes(sealed_header(header))
     try:
         load_ranker(folder).predict(X)
     except StorageError:

@@ -8,6 +8,7 @@ import pkgutil
 import resource
 import subprocess
 import sys
+from itertools import chain
 
 import pytest
 
@@ -15,7 +16,7 @@ import directranker
 
 
 def test_all_is_exact() -> None:
-    assert sorted(directranker.__all__) == sorted({"__version__", *directranker._HOME_OF})
+    assert sorted(directranker.__all__) == sorted(["__version__", *chain(*directranker._HOMES.values())])
     for name in directranker.__all__:
         assert getattr(directranker, name) is not None
     assert dir(directranker) == sorted(directranker.__all__)

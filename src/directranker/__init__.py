@@ -10,10 +10,10 @@ RankingDataset(7500 documents, 291 queries, 20 features)
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from directranker._version import __version__
+from directranker.late_names import late_names
 
 if TYPE_CHECKING:
     from directranker.classification import Boundaries, OrderClassifier, class_boundaries, load_classifier
@@ -154,7 +154,6 @@ _HOMES = {
     ),
     "report": ("write_report",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CONVENTIONS",
@@ -237,12 +236,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'directranker' has no attribute {name!r}")
-    value = getattr(import_module(f"directranker.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
 """Compiled kernels: one way to compile them and one way to run them on all cores.
 
-A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. Kernels
+A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. numba itself is
+imported on the first call of any kernel, so that a process that needs none starts sooner. Kernels
 release the interpreter lock, so threads over slices of the work run them in parallel, which, unlike
 numba's own parallel loops, is safe to enter from several threads at once and after a fork. Within a kernel,
 each working space is an array of its own: the rows of an unpacked table are not known to be contiguous, and
@@ -13,13 +14,15 @@ loops over them are not vectorised.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from types import CodeType
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,10 +42,45 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 
+_compiling = threading.RLock()
+
+
+class _Kernel:
+    """A function that numba compiles when it is first called."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._machine_code: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._machine_code or self.machine_code())(*arguments)
+
+    def machine_code(self) -> Any:
+        """What numba makes of the function and, since it must know them as such, of the kernels it calls."""
+        import numba  # noqa: PLC0415 - takes half a second
+
+        with _compiling:
+            if self._machine_code is None:
+                known = self._function.__globals__
+                for name in _names_within(self._function.__code__):
+                    if isinstance(known.get(name), _Kernel):
+                        known[name] = known[name].machine_code()
+                options = {"nogil": True, "error_model": "numpy", **self._options}
+                self._machine_code = numba.njit(**options)(self._function)
+        return self._machine_code
+
+
+def _names_within(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_within(constant)
+
+
 def compiled(function: Function) -> Function:
     """Compile a kernel for any argument types; the machine code is kept between processes."""
-    kernel: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return kernel
+    return _Kernel(function, cache=True)  # type: ignore[return-value]
 
 
 def freely_summed(function: Function) -> Function:
@@ -50,19 +88,18 @@ def freely_summed(function: Function) -> Function:
 
     Infinite numbers and NaN keep their meaning.
     """
-    options = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-    kernel: Function = numba.njit(**options)(function)
-    return kernel
+    return _Kernel(function, cache=True, fastmath={"reassoc", "contract"})  # type: ignore[return-value]
 
 
 def inlined(function: Function) -> Function:
     """Compile a small function into each kernel that calls it, where calls in a hot loop would cost."""
-    kernel: Function = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
-    return kernel
+    return _Kernel(function, inline="always")  # type: ignore[return-value]
 
 
 def n_threads() -> int:
     """How many threads kernels may use: numba's setting, which `NUMBA_NUM_THREADS` limits."""
+    import numba  # noqa: PLC0415 - takes half a second
+
     return int(numba.get_num_threads())
 
 

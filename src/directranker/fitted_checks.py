@@ -27,7 +27,9 @@ from directranker.data.transforms import (
     Standard,
 )
 from directranker.data.transforms.automatic import AS_IS, SIGNED_LOG, STANDARD
-from directranker.rankers import DirectRanker, Ensemble, Ranker
+from directranker.rankers.base import Ranker
+from directranker.rankers.direct_ranker import DirectRanker
+from directranker.rankers.ensemble import Ensemble
 from directranker.rankers.linear import LinearRanker
 
 __all__ = ["check_fitted"]

@@ -1,7 +1,9 @@
 """A fitted ranker as a folder: numbers in safetensors, trees in LightGBM's text, all else in a JSON header.
 
 Never a pickle: loading makes no object but those of a fixed table of classes, and looks through trees before
-LightGBM sees them, so a folder from anywhere cannot run code.
+LightGBM sees them, so a folder from anywhere cannot run code. The header has the checksums of all other files
+and, as its last entry, that of its own text before it, so no byte of a model can change unnoticed. Checksums
+are against damage: whoever makes a folder can make them right, and what loads is then safe but theirs.
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
@@ -20,68 +22,41 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as dump_tensors
 
+from directranker import rankers
 from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
 from directranker.data.transforms import TRANSFORMS
 from directranker.errors import StorageError
 from directranker.fitted_checks import check_fitted
-from directranker.nn import DirectRankerNet
-from directranker.rankers import (
-    AdaRank,
-    CoordinateAscent,
-    DirectRanker,
-    Ensemble,
-    ESRank,
-    IESRRank,
-    IESVMRank,
-    LambdaDirectRanker,
-    LambdaMART,
-    ListNet,
-    Ranker,
-    RankNet,
-    RankSVM,
-)
+from directranker.rankers.base import Ranker
+from directranker.rankers.direct_ranker import DirectRanker
 from directranker.rankers.rounds import RoundRecord
 from directranker.rankers.tree_text import trees_from_text
-from directranker.training import EpochRecord
+from directranker.training.records import EpochRecord
 from directranker.trusted_nets import net_from_words, words_of_net
 
-__all__ = ["load_ranker", "read_versions", "save_ranker"]
+__all__ = ["load_ranker", "read_versions", "save_ranker", "sealed_header"]
 
 FORMAT = "directranker model"
-VERSION = 1
+VERSION = 2
+OLDER_VERSIONS = (1,)  # had no checksum of the header; all else is the same
+SEAL = re.compile(rb',\n "header_sha256": "([0-9a-f]{64})"\n}\Z')
 HEADER, WEIGHTS, TREES = "header.json", "weights.safetensors", "trees{}.txt"
-CLASSES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        DirectRanker,
-        RankNet,
-        LambdaDirectRanker,
-        ListNet,
-        AdaRank,
-        CoordinateAscent,
-        ESRank,
-        IESRRank,
-        IESVMRank,
-        RankSVM,
-        LambdaMART,
-        Ensemble,
-        *TRANSFORMS.values(),
-    )
-}
+# The rankers that can be saved; each is imported when one is.
+RANKERS = tuple(name for name in rankers.__all__ if name != "Ranker")
+TRANSFORM_CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in TRANSFORMS.values()}
 RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (EpochRecord, RoundRecord)}
 # What a loaded ranker does without: it is not trained, and its transform is saved fitted.
 LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "transform", "ranker")
@@ -114,11 +89,22 @@ def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) 
         "trees_sha256": {name: hashlib.sha256(text).hexdigest() for name, text in trees.items()},
         "versions": {"directranker": __version__, **versions},
     }
-    text = json.dumps(header, indent=1, allow_nan=False)
     with write_folder_atomically(folder, overwrite=overwrite) as temporary:
         for name, content in {WEIGHTS: weights, **trees}.items():
             (temporary / name).write_bytes(content)
-        (temporary / HEADER).write_text(text, encoding="utf-8")
+        (temporary / HEADER).write_bytes(sealed_header(header))
+
+
+def sealed_header(header: Mapping[str, Any]) -> bytes:
+    """A header as text that ends in the checksum of what comes before.
+
+    >>> print(sealed_header({"format": "x"}).decode()[:41])
+    {
+     "format": "x",
+     "header_sha256": "8478
+    """
+    text = json.dumps(header, indent=1, allow_nan=False).encode().removesuffix(b"\n}")
+    return text + f',\n "header_sha256": "{hashlib.sha256(text).hexdigest()}"\n}}'.encode()
 
 
 def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
@@ -131,7 +117,7 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"))
     trees = _read_trees(folder, header.get("trees_sha256", {}))
     try:
-        kind = CLASSES[header["ranker"]["class"]]
+        kind = _class_of(header["ranker"]["class"])
         parts = Parts(load_tensors(weights), trees, trust)
         ranker = _from_words(header["ranker"], "", parts) if issubclass(kind, Ranker) else None
     except _MISFITS as error:
@@ -145,6 +131,12 @@ def read_versions(folder: str | Path) -> dict[str, str]:
     """The versions of the packages that a saved ranker was made by."""
     versions = _read_header(Path(folder)).get("versions")
     return {str(name): str(one) for name, one in versions.items()} if isinstance(versions, dict) else {}
+
+
+def _class_of(name: str) -> type[Any]:
+    """A class of the two tables, and no other."""
+    kind: type[Any] = getattr(rankers, name) if name in RANKERS else TRANSFORM_CLASSES[name]
+    return kind
 
 
 def _read_part(folder: Path, name: str, checksum: object) -> bytes:
@@ -166,12 +158,16 @@ def _read_trees(folder: Path, checksums: object) -> dict[str, str]:
 def _words_of(estimator: Any, prefix: str, parts: Parts) -> dict[str, Any]:
     """What JSON can hold of a fitted estimator; arrays go to `parts` under their names behind the prefix."""
     name = type(estimator).__name__
-    if CLASSES.get(name) is not type(estimator):
+    if name not in (*RANKERS, *TRANSFORM_CLASSES) or _class_of(name) is not type(estimator):
         raise TypeError(f"{name} is not a class of directranker, so it cannot be saved")
     fitted: dict[str, Any] = {}
     for key, value in vars(estimator).items():
         if key.endswith("_") and not key.startswith("_"):
             fitted[key] = _word(key, value, f"{prefix}{key}", parts)
+    if isinstance(estimator, DirectRanker):
+        for part, tensor in estimator.net_.state_dict().items():
+            parts.arrays[f"{prefix}net_/{part}"] = tensor.numpy()
+        fitted["net_"] = {"net": f"{prefix}net_"}
     return {"class": name, "parameters": _parameters(estimator), "fitted": fitted}
 
 
@@ -179,9 +175,6 @@ def _word(key: str, value: Any, name: str, parts: Parts) -> Any:
     if isinstance(value, np.ndarray) and value.dtype != object:
         parts.arrays[name] = value
         return {"array": name}
-    if isinstance(value, torch.nn.Module):
-        parts.arrays.update({f"{name}/{part}": tensor.numpy() for part, tensor in value.state_dict().items()})
-        return {"net": name}
     if key == "booster_":
         file = TREES.format(f"-{len(parts.trees) + 1}" if parts.trees else "")
         parts.trees[file] = value.model_to_string()
@@ -226,7 +219,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
-    kind = CLASSES[words["class"]]
+    kind = _class_of(words["class"])
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in words["parameters"].items()
@@ -241,8 +234,10 @@ def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:
             setattr(estimator, key, _value(word, f"{prefix}{key}", parts))
     check_fitted(estimator)
     if isinstance(estimator, DirectRanker):
-        estimator.net_ = _net(estimator, f"{prefix}net_/", parts)
-    if isinstance(estimator, LambdaMART) and estimator.booster_.num_feature() != estimator.n_features_in_:
+        own = f"{prefix}net_/"
+        arrays = {name: array for name, array in parts.arrays.items() if name.startswith(own)}
+        estimator.take_weights({name.removeprefix(own): array for name, array in arrays.items()})
+    if words["class"] == "LambdaMART" and estimator.booster_.num_feature() != estimator.n_features_in_:
         raise ValueError("the trees are for another number of features")
     return estimator
 
@@ -265,29 +260,29 @@ def _value(word: dict[str, Any], name: str, parts: Parts) -> Any:
     return np.array(content, dtype=object) if name.endswith("feature_names_in_") else content
 
 
-def _net(ranker: DirectRanker, prefix: str, parts: Parts) -> DirectRankerNet:
-    weights = {
-        name.removeprefix(prefix): torch.from_numpy(array.copy())
-        for name, array in parts.arrays.items()
-        if name.startswith(prefix)
-    }
-    with torch.device("meta"):  # no memory for shapes that a header only claims
-        net = ranker.build_net()
-    net.load_state_dict(weights, assign=True)
-    return net.eval()
-
-
 def _read_header(folder: Path) -> dict[str, Any]:
     path = folder / HEADER
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no {HEADER}")
     try:
-        header = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        header = json.loads(text)
         found, written = header["format"], header["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(f"{path}: damaged header ({error})") from None
     if found != FORMAT:
         raise StorageError(f"{path}: not the header of a model but of {found!r}")
-    if written != VERSION:
-        raise StorageError(f"{path}: format version {written!r}; this directranker reads {VERSION}")
+    if type(written) is not int or written not in (VERSION, *OLDER_VERSIONS):
+        raise StorageError(
+            f"{path}: format version {written!r}; this directranker reads {VERSION} and before, so update "
+            "it, or train and save the ranker with this one"
+        )
+    if written == VERSION or "header_sha256" in header:
+        _check_seal(path, text)
     return dict(header)
+
+
+def _check_seal(path: Path, text: bytes) -> None:
+    seal = SEAL.search(text)
+    if seal is None or hashlib.sha256(text[: seal.start()]).hexdigest() != seal[1].decode():
+        raise StorageError(f"{path} is not the file that was saved; it is damaged or was edited")

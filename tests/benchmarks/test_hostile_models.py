@@ -16,8 +16,9 @@ def test_hostile_folders_do_no_harm() -> None:
     outcomes, faults = run(40 * len(CHANGES), seed=1)
     assert faults == []
     assert outcomes.total() == 40 * len(CHANGES)
-    refused = sum(count for name, count in outcomes.items() if "refused" in name)
-    assert refused > outcomes.total() / 2
+    damaged = {name for name in outcomes if "damage" in name}
+    assert damaged == {f"{change.__name__}, damage: refused" for change in CHANGES}
+    assert sum(outcomes[name] for name in damaged) == 20 * len(CHANGES)
 
 
 def test_the_watch_sees_harm(tmp_path: Path) -> None:

@@ -24,18 +24,8 @@ QUICK: dict[str, Any] = {
 }
 
 
-def expected_failures(_: OrderClassifier) -> dict[str, str]:
-    return {
-        "check_methods_subset_invariance": (
-            "the net computes in float32, and how it sums depends on how many rows it gets; "
-            "scores differ in the seventh digit"
-        ),
-    }
-
-
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [OrderClassifier(DirectRanker(max_epochs=40, **QUICK), random_state=0)],
-    expected_failed_checks=expected_failures,
+    [OrderClassifier(DirectRanker(max_epochs=40, **QUICK), random_state=0)]
 )
 def test_checks_of_scikit_learn(estimator: OrderClassifier, check: Any) -> None:
     check(estimator)

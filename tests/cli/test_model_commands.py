@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +18,26 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from directranker import DirectRanker, example_dataset, read_letor, write_letor, write_parquet
+from directranker import (
+    DirectRanker,
+    RankSVM,
+    example_dataset,
+    grid_search,
+    read_letor,
+    write_letor,
+    write_parquet,
+)
 from directranker.cli import main
+from directranker.cli.converting import convert
 from directranker.cli.describing import info
+from directranker.cli.evaluating import evaluate
 from directranker.cli.explaining import explain
 from directranker.cli.exporting import export
+from directranker.cli.inspecting import inspect
+from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
 from directranker.cli.training import train
+from directranker.cli.tuning import tune
 from directranker.persistence import load_ranker
 
 
@@ -133,6 +148,12 @@ def test_export(folder: Path) -> None:
         (["train", "train.txt", "--set", "depth=3", "--out", "new"], "parameter 'depth' is unknown; "),
         (["train", "train.txt", "--set", "depth", "--out", "new"], "--set depth: give a name and a value"),
         (["train", "train.txt", "--out", "model"], "model exists; choose another name or pass --overwrite"),
+        (["tune", "train.txt", "--grid", "l2", "--out", "new"], "--grid l2: give values, such as l2=0.1/1"),
+        (["tune", "train.txt", "--grid", "l2=1", "--out", "new"], "parameter 'l2' is unknown; "),
+        (
+            ["tune", "train.txt", "--grid", "dropout=0", "--halving", "--trials", "3", "--out", "new"],
+            "--halving and --trials are two ways to search; choose one",
+        ),
         (["rank", "none", "test.txt"], "none is not a saved model"),
         (["rank", "model", "none.txt"], "none.txt does not exist"),
         (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown ending '.csv'"),
@@ -155,6 +176,59 @@ def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str)
     assert not (folder / "new").exists()
 
 
+def test_tuning_finds_what_the_library_finds_and_goes_on(folder: Path) -> None:
+    (folder / "grid.toml").write_text("[RankSVM]\nl2 = [0.001, 100]\n")
+    start = ("tune", "train.txt", "--ranker", "RankSVM", "--folds", "3", "--workers", "1", "--out", "svm")
+    done = run(*start, "--grid", "l2=0.001/100", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    train_part = read_letor(folder / "train.txt")
+    found = grid_search(RankSVM(), {"l2": [0.001, 100]}, train_part, folds=3, workers=1)
+    assert told["best"] == found.best_parameters()
+    means = {row["parameters"]["l2"]: row["mean"] for row in told["candidates"]}
+    assert list(means.values()) == sorted(found.cv_results_["mean_test_ndcg@10"], reverse=True)
+    scores = load_ranker(folder / "svm").predict(train_part)
+    np.testing.assert_array_equal(scores, found.best_ranker().predict(train_part))
+    assert n_cells(folder / "svm.cells.sqlite") == 6
+    again = run(*start, "--grid", "grid.toml", "--overwrite", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert f"the best, l2={told['best']['l2']},".encode() in again.stdout
+    assert n_cells(folder / "svm.cells.sqlite") == 6  # none was measured anew
+
+
+def n_cells(store: Path) -> int:
+    with closing(sqlite3.connect(store)) as connection:
+        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "-", "--ranker", "RankSVM", "--out", "piped"],
+        ["tune", "-", "--ranker", "RankSVM", "--grid", "l2=1", "--folds", "2", "--out", "piped"],
+        ["convert", "-", "piped.parquet"],
+        ["inspect", "-"],
+        ["evaluate", "scores.run-order.txt", "-"],
+        ["explain", "model", "-", "--query", "QUERY", "--better", "1", "--worse", "2"],
+        ["export", "model", "--to", "c", "--rows", "-", "--out", "piped"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_every_command_reads_standard_input(folder: Path, arguments: list[str]) -> None:
+    """As it reads the file of the same text."""
+    test = read_letor(folder / "test.txt")
+    np.savetxt(folder / "scores.run-order.txt", load_ranker(folder / "model").predict(test))
+    words = [str(test.query_ids[0]) if word == "QUERY" else word for word in arguments]
+    done = run(*words, cwd=folder, text=(folder / "test.txt").read_bytes())
+    assert done.returncode == 0, done.stderr
+    for path in folder.glob("piped*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    same = run(*["test.txt" if word == "-" else word for word in words], cwd=folder)
+    assert done.stdout.replace(b"\n-: ", b"\ntest.txt: ") == same.stdout
+    for path in folder.glob("piped*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def test_a_pipe_between_processes(folder: Path) -> None:
     command = [sys.executable, "-m", "directranker", "rank", "model", "-", "--format", "scores"]
     with (folder / "test.txt").open("rb") as text:
@@ -167,9 +241,18 @@ def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
     data = example_dataset()
     write_letor(data.select(range(30)), tmp_path / "train.txt")
     write_letor(data.select(range(12)), tmp_path / "test.txt")
-    for command in (train, info, rank, explain, export):
+    np.savetxt(tmp_path / "scores.txt", np.arange(data.select(range(12)).n_documents))
+    for folder in (tmp_path / "Fold1", tmp_path / "MQ2008" / "Fold1"):
+        folder.mkdir(parents=True)
+        for number, part in enumerate(("train", "vali", "test")):
+            write_letor(data.select(range(9 * number, 9 * number + 9)), folder / f"{part}.txt")
+    # Not compare, demo and sensitivity, which take minutes; they have tests of their own.
+    commands = (train, tune, info, rank, explain, export, neighbours, evaluate, convert, inspect)
+    for command in commands:
         example = re.search("Example: `directranker (.*)`", command.__doc__ or "")
         assert example, command.__name__
         done = run(*example[1].split(), cwd=tmp_path)
         assert done.returncode == 0, (example[1], done.stderr)
-    assert {"model", "best.run", "served"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"model", "tuned", "best.run", "served", "train.parquet"} <= {
+        path.name for path in tmp_path.iterdir()
+    }

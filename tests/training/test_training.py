@@ -13,7 +13,7 @@ from directranker import RankingDataset, example_dataset
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
 from directranker.training.batches import Batches, Lists, growing
-from directranker.training.loop import EpochRecord
+from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
 
 

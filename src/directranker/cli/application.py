@@ -23,6 +23,7 @@ from directranker.cli.ranking import rank
 from directranker.cli.reporting import report
 from directranker.cli.studying import sensitivity
 from directranker.cli.training import train
+from directranker.cli.tuning import tune
 
 __all__ = ["app", "main"]
 
@@ -41,6 +42,7 @@ for command in (
     inspect,
     convert,
     train,
+    tune,
     rank,
     evaluate,
     compare,

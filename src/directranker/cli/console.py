@@ -14,26 +14,44 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from directranker.data.dataset import RankingDataset
     from directranker.data.files import Progress
+    from directranker.data.formats import ReadOptions
 
 __all__ = [
     "INTERRUPTED",
+    "STANDARD",
     "AsJson",
     "DataPath",
     "ModelPath",
+    "Overwrite",
+    "RankerName",
+    "Seed",
     "Threshold",
     "command_line",
     "console",
     "print_json",
     "progress_bar",
+    "read_data",
 ]
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
-DataPath = Annotated[Path, typer.Argument(help="LETOR text, Parquet or a saved folder.", show_default=False)]
+STANDARD = Path("-")
+"""Standard input where something is read, standard output where it is written."""
+
+DataPath = Annotated[
+    Path,
+    typer.Argument(
+        help="LETOR text, Parquet or a saved folder; - for text from standard input.", show_default=False
+    ),
+]
 ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+RankerName = Annotated[str, typer.Option(help="Such as DirectRanker, LambdaMART, RankNet, RankSVM.")]
+Seed = Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)]
+Overwrite = Annotated[bool, typer.Option(help="Replace the folder if it exists.")]
 Threshold = Annotated[float, typer.Option(help="The lowest label that counts as relevant.")]
 
 
@@ -59,6 +77,9 @@ def print_json(value: Any) -> None:
 @contextmanager
 def progress_bar(task: str) -> Iterator[Progress]:
     """Show a bar with rate and time left on standard error; quiet where that is no terminal."""
+    if not sys.stderr.isatty():  # before rich, whose import a cold start would feel
+        yield lambda _done, _total: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -68,8 +89,25 @@ def progress_bar(task: str) -> Iterator[Progress]:
         TimeRemainingColumn,
     )
 
-    stderr = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         number = bar.add_task(task, total=None)
         yield lambda done, total: bar.update(number, completed=done, total=total)
+
+
+def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDataset:
+    """Read a data set in any format, or text from standard input, with a bar."""
+    from directranker.data.formats import ReadOptions, read_dataset
+    from directranker.data.letor import parse_letor
+
+    if path == STANDARD:
+        options = options or ReadOptions()
+        return parse_letor(
+            sys.stdin.buffer.read(),
+            name="standard input",
+            missing=options.missing,
+            allow_non_finite=options.allow_non_finite,
+            zero_based=options.zero_based,
+        )
+    with progress_bar(f"reading {path.name}") as progress:
+        return read_dataset(path, options=options, progress=progress)

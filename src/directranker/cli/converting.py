@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import DataPath, progress_bar
+from directranker.cli.console import DataPath, progress_bar, read_data
 
 __all__ = ["convert"]
 
@@ -50,7 +50,7 @@ def convert(
 
     Example: `directranker convert Fold1/train.txt train.parquet`
     """
-    from directranker.data.formats import ReadOptions, format_of, read_dataset, write_dataset
+    from directranker.data.formats import ReadOptions, format_of, write_dataset
     from directranker.data.tabular import Columns
 
     format_of(target)  # an unknown ending is better known before an hour of reading
@@ -58,8 +58,7 @@ def convert(
         raise FileExistsError(f"{target} exists; choose another name or pass --overwrite")
     columns = Columns(relevance, query, document)
     options = ReadOptions(missing.value, allow_non_finite, zero_based, columns)
-    with progress_bar(f"reading {source.name}") as progress:
-        data = read_dataset(source, options=options, progress=progress)
+    data = read_data(source, options=options)
     with progress_bar(f"writing {target.name}") as progress:
         write_dataset(
             data, target, layout=layout.value, zero_based=zero_based, overwrite=overwrite, progress=progress

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, console, print_json, progress_bar
+from directranker.cli.console import STANDARD, AsJson, console, print_json, read_data
 
 __all__ = ["evaluate"]
 
@@ -83,15 +83,14 @@ def _plain(value: float) -> float | None:
 
 def _labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
     """Labels, scores in their order, and what tells the queries apart."""
-    from directranker.data.formats import ReadOptions, read_dataset
+    from directranker.data.formats import ReadOptions
     from directranker.data.score_files import read_scores
     from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
 
-    if looks_like_qrels(data):
+    if data != STANDARD and looks_like_qrels(data):
         judged = judged_run(read_run(scores), read_qrels(data))
         return judged.relevance, judged.scores, {"qid": judged.qid}
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, options=ReadOptions(allow_non_finite=True), progress=progress)
+    dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
     return dataset.relevance, read_scores(scores, dataset), {"offsets": dataset.offsets}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, ModelPath, console, print_json, progress_bar
+from directranker.cli.console import AsJson, DataPath, ModelPath, console, print_json, read_data
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -30,13 +30,11 @@ def explain(
 
     Example: `directranker explain model test.txt --query 10 --better 1 --worse 2`
     """
-    from directranker.data.formats import read_dataset
     from directranker.explanation import explain_difference
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, progress=progress)
+    dataset = read_data(data)
     chosen = _query(dataset, query)
     explanation = explain_difference(
         ranker, chosen, better=_row(chosen, better, query), worse=_row(chosen, worse, query)

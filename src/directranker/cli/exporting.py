@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import ModelPath, progress_bar
+from directranker.cli.console import ModelPath, Overwrite, read_data
 
 __all__ = ["export"]
 
@@ -21,19 +21,17 @@ def export(
     rows: Annotated[Path, typer.Option(help="Real data to compare scores on.", show_default=False)],
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the model is called; else the folder's name.")] = "",
-    overwrite: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a saved ranker for another program, if that scores real rows as the ranker does.
 
     Example: `directranker export model --to onnx --rows test.txt --out served`
     """
-    from directranker.data.formats import read_dataset
     from directranker.export import export_ranker
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    with progress_bar(f"reading {rows.name}") as progress:
-        data = read_dataset(rows, progress=progress)
+    data = read_data(rows)
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))
     typer.echo(f"{out}: {files}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, Threshold, console, print_json, progress_bar
+from directranker.cli.console import AsJson, Threshold, console, print_json, read_data
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,10 +50,9 @@ def _fold_folders(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> RankingDataset:
-    from directranker.data.formats import ReadOptions, read_dataset
+    from directranker.data.formats import ReadOptions
 
-    with progress_bar(f"reading {path.name}") as progress:
-        return read_dataset(path, options=ReadOptions(allow_non_finite=True), progress=progress)
+    return read_data(path, options=ReadOptions(allow_non_finite=True))
 
 
 def _inspect_one(path: Path, threshold: float) -> Inspection:

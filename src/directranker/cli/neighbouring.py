@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, progress_bar
+from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, read_data
 
 if TYPE_CHECKING:
     from directranker.experiments.neighbours import Neighbours
@@ -39,17 +39,15 @@ def neighbours(
     r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
     With `--out` the first queries are written to a folder, with a figure of the first.
 
-    Example: `directranker neighbours my-ranker test.txt --query 10032`
+    Example: `directranker neighbours model test.txt --query 10`
     """
     import numpy as np
 
-    from directranker.data.formats import read_dataset
     from directranker.experiments.neighbours import compare_neighbours
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, progress=progress)
+    dataset = read_data(data)
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)

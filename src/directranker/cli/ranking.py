@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from directranker.cli.console import ModelPath, progress_bar
+from directranker.cli.console import STANDARD, DataPath, ModelPath, progress_bar
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
 
 __all__ = ["rank"]
-
-STANDARD = Path("-")
 
 
 class Format(StrEnum):
@@ -32,12 +30,7 @@ class Format(StrEnum):
 
 def rank(
     model: ModelPath,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="LETOR text, Parquet or a saved folder; - for text from standard input.", show_default=False
-        ),
-    ],
+    data: DataPath,
     out: Annotated[
         Path, typer.Option(help="A file whose ending tells the format; - for standard output.")
     ] = STANDARD,

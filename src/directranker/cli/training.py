@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import DataPath, progress_bar
+from directranker.cli.console import DataPath, Overwrite, RankerName, Seed, read_data
 from directranker.cli.settings import parsed_settings
 
 __all__ = ["train"]
@@ -16,23 +16,20 @@ __all__ = ["train"]
 def train(
     data: DataPath,
     out: Annotated[Path, typer.Option(help="The folder of the trained ranker.", show_default=False)],
-    ranker: Annotated[
-        str, typer.Option(help="Such as DirectRanker, LambdaMART, RankNet, RankSVM.")
-    ] = "DirectRanker",
+    ranker: RankerName = "DirectRanker",
     settings: Annotated[
         list[str], typer.Option("--set", help="A parameter, such as hidden_layers=64,32; may be repeated.")
     ] = [],  # noqa: B006 - typer copies it
     valid: Annotated[
         Path | None, typer.Option(help="Data for early stopping; else a part of the queries is held out.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)] = 0,
-    overwrite: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Train a ranker and save it to a folder, its transform included.
 
     Example: `directranker train train.txt --ranker DirectRanker --set hidden_layers=64,32 --out model`
     """
-    from directranker.data.formats import read_dataset
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word
 
@@ -43,8 +40,7 @@ def train(
     estimator = CONTENDERS[ranker].ranker()
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})
-    with progress_bar(f"reading {data.name}") as progress:
-        dataset = read_dataset(data, progress=progress)
-    estimator.fit(dataset, eval_set=None if valid is None else read_dataset(valid))
+    dataset = read_data(data)
+    estimator.fit(dataset, eval_set=None if valid is None else read_data(valid))
     estimator.save(out, overwrite=overwrite)
     typer.echo(f"{out}: {ranker}, learnt from {dataset.n_documents} documents of {dataset.n_queries} queries")

@@ -19,7 +19,6 @@ from typing import Literal
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, no_progress
 from directranker.data.letor import Missing, read_letor
-from directranker.data.letor_writing import write_letor
 from directranker.data.storage import is_saved_dataset
 from directranker.data.tabular import Columns, Layout, read_parquet, write_parquet
 from directranker.errors import DataError
@@ -97,6 +96,8 @@ def write_dataset(
     if kind == "parquet":
         write_parquet(data, path, layout=layout, progress=progress)
     elif kind == "letor":
+        from directranker.data.letor_writing import write_letor  # noqa: PLC0415 - reading needs none of it
+
         write_letor(data, path, zero_based=zero_based, progress=progress)
     else:
         data.save(path, overwrite=overwrite)

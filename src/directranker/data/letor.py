@@ -22,14 +22,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, no_progress
-from directranker.data.letor_builder import LetorBuilder, LetorOptions
 from directranker.errors import LetorError
+
+if TYPE_CHECKING:
+    from directranker.data.letor_builder import LetorBuilder
 
 __all__ = ["opened_letor", "parse_letor", "read_letor"]
 
@@ -73,8 +75,7 @@ def read_letor(
     many = [paths] if isinstance(paths, str | Path) else list(paths)
     if not many:
         raise ValueError("no files to read")
-    options = _options(missing, allow_non_finite, zero_based, n_features, max_features, comments)
-    builder = LetorBuilder(options)
+    builder = _builder(missing, allow_non_finite, zero_based, n_features, max_features, comments)
     sizes = [_size(path) for path in many]
     done = 0
     for path, size in zip(many, sizes, strict=True):
@@ -97,23 +98,24 @@ def parse_letor(
     comments: bool = True,
 ) -> RankingDataset:
     """Read LETOR text from memory; the options are those of `read_letor`."""
-    options = _options(missing, allow_non_finite, zero_based, n_features, max_features, comments)
-    builder = LetorBuilder(options)
+    builder = _builder(missing, allow_non_finite, zero_based, n_features, max_features, comments)
     builder.read(io.BytesIO(text), name=name)
     return builder.dataset()
 
 
-def _options(
+def _builder(
     missing: Missing,
     allow_non_finite: bool,
     zero_based: bool,
     n_features: int | None,
     max_features: int,
     comments: bool,
-) -> LetorOptions:
+) -> LetorBuilder:
+    from directranker.data.letor_builder import LetorBuilder, LetorOptions  # noqa: PLC0415 - imports numba
+
     if missing not in ("zero", "nan"):
         raise ValueError(f"missing is {missing!r}; use 'zero' or 'nan'")
-    return LetorOptions(
+    options = LetorOptions(
         missing=np.nan if missing == "nan" else 0.0,
         allow_non_finite=allow_non_finite,
         first_index=0 if zero_based else 1,
@@ -121,6 +123,7 @@ def _options(
         max_features=max_features,
         comments=comments,
     )
+    return LetorBuilder(options)
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyarrow import csv
 
 from directranker.errors import DataError
 
@@ -83,6 +80,8 @@ def ranking_writer(
 
 
 def _write_trec(table: Any, sink: BinaryIO, tag: str) -> None:
+    import pyarrow.compute as pc  # noqa: PLC0415 - a cold start for another format would feel it
+
     names = ("qid", "docid")
     texts = [table.column(name).cast(pa.large_string()) for name in names]
     for name, column in zip(names, texts, strict=True):
@@ -104,6 +103,8 @@ def _write_trec(table: Any, sink: BinaryIO, tag: str) -> None:
 
 
 def _write_lines(table: Any, sink: BinaryIO) -> None:
+    from pyarrow import csv  # noqa: PLC0415 - a cold start for another format would feel it
+
     options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     csv.write_csv(table, sink, write_options=options)
 
@@ -118,6 +119,8 @@ def _write_json_lines(table: Any, sink: BinaryIO) -> None:
 
 @contextmanager
 def _parquet_writer(sink: BinaryIO | Path) -> Iterator[Write]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - a cold start for another format would feel it
+
     writer: Any = None
 
     def write(table: Any) -> None:

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from directranker.data.dataset import RankingDataset, concatenate
 from directranker.data.files import Progress, no_progress
@@ -78,6 +77,8 @@ def stream_parquet(
     path: str | Path, *, columns: Columns | None = None, progress: Progress = no_progress
 ) -> Iterator[RankingDataset]:
     """Pieces of a Parquet file; one without labels has label 0 everywhere."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - a cold start without Parquet would feel it
+
     columns = columns or Columns()
     try:
         with pq.ParquetFile(path) as file:

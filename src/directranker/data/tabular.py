@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from directranker.data.checking import Features, as_relevance
 from directranker.data.dataset import RankingDataset
@@ -74,12 +73,19 @@ def dataset_from_frame(frame: Any, columns: Columns) -> RankingDataset:
     return _dataset(table.schema, table.num_rows, table.to_batches(max_chunksize=BLOCK_ROWS), columns)
 
 
+def _parquet() -> Any:
+    """Arrow's module for Parquet, which a cold start with other data would feel."""
+    import pyarrow.parquet  # noqa: PLC0415
+
+    return pyarrow.parquet
+
+
 def read_parquet(
     path: str | Path, *, columns: Columns | None = None, progress: Progress = no_progress
 ) -> RankingDataset:
     """Read a Parquet file in blocks: beside the array itself, memory does not grow with the file."""
     try:
-        with pq.ParquetFile(path) as file:
+        with _parquet().ParquetFile(path) as file:
             n_rows = file.metadata.num_rows
             batches = _reported(file.iter_batches(batch_size=BLOCK_ROWS), n_rows, progress)
             return _dataset(file.schema_arrow, n_rows, batches, columns or Columns())
@@ -100,7 +106,7 @@ def write_parquet(
     if layout not in ("columns", "list"):
         raise ValueError(f"layout is {layout!r}; use 'columns' or 'list'")
     schema = _table(data, 0, 0, layout).schema
-    with write_atomically(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    with write_atomically(path) as temporary, _parquet().ParquetWriter(temporary, schema) as writer:
         for start in range(0, data.n_documents, BLOCK_ROWS * 4):
             stop = min(start + BLOCK_ROWS * 4, data.n_documents)
             writer.write_table(_table(data, start, stop, layout))

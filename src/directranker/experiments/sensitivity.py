@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from directranker.data.files import Progress, no_progress
 from directranker.data.synthetic import make_synthetic
+from directranker.errors import TrainingWarning
 from directranker.experiments.contenders import CONTENDERS
 from directranker.metrics import Metric
 from directranker.metrics.rules import unknown_word
@@ -142,7 +144,9 @@ def measure_setting(
     """NDCG@20 of each draw from the test set, and the seconds of the training."""
     made = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
     start = time.perf_counter()
-    with interrupts_raised():  # a training that was stopped is no result
+    # A training that was stopped is no result, and how each of many ended is not told.
+    with interrupts_raised(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
         fitted = configured(ranker, {}, seed).fit(made.train)
     seconds = time.perf_counter() - start
     # The test set is one list, however the training set is dealt.

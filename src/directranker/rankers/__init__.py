@@ -1,16 +1,24 @@
-"""Rankers: scikit-learn estimators that learn an order from graded documents."""
+"""Rankers: scikit-learn estimators that learn an order from graded documents.
 
-from directranker.rankers.adarank import AdaRank
-from directranker.rankers.base import Ranker
-from directranker.rankers.coordinate_ascent import CoordinateAscent
-from directranker.rankers.direct_ranker import DirectRanker
-from directranker.rankers.ensemble import Ensemble
-from directranker.rankers.es_rank import ESRank, IESRRank, IESVMRank
-from directranker.rankers.lambda_direct_ranker import LambdaDirectRanker
-from directranker.rankers.lambdamart import LambdaMART
-from directranker.rankers.listnet import ListNet
-from directranker.rankers.rank_svm import RankSVM
-from directranker.rankers.ranknet import RankNet
+Each is imported on first use: a saved net ranks without what only training or trees need.
+"""
+
+from typing import TYPE_CHECKING
+
+from directranker.late_names import late_names
+
+if TYPE_CHECKING:
+    from directranker.rankers.adarank import AdaRank
+    from directranker.rankers.base import Ranker
+    from directranker.rankers.coordinate_ascent import CoordinateAscent
+    from directranker.rankers.direct_ranker import DirectRanker
+    from directranker.rankers.ensemble import Ensemble
+    from directranker.rankers.es_rank import ESRank, IESRRank, IESVMRank
+    from directranker.rankers.lambda_direct_ranker import LambdaDirectRanker
+    from directranker.rankers.lambdamart import LambdaMART
+    from directranker.rankers.listnet import ListNet
+    from directranker.rankers.rank_svm import RankSVM
+    from directranker.rankers.ranknet import RankNet
 
 __all__ = [
     "AdaRank",
@@ -27,3 +35,20 @@ __all__ = [
     "RankSVM",
     "Ranker",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "adarank": ("AdaRank",),
+        "base": ("Ranker",),
+        "coordinate_ascent": ("CoordinateAscent",),
+        "direct_ranker": ("DirectRanker",),
+        "ensemble": ("Ensemble",),
+        "es_rank": ("ESRank", "IESRRank", "IESVMRank"),
+        "lambda_direct_ranker": ("LambdaDirectRanker",),
+        "lambdamart": ("LambdaMART",),
+        "listnet": ("ListNet",),
+        "rank_svm": ("RankSVM",),
+        "ranknet": ("RankNet",),
+    },
+)

@@ -16,29 +16,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.costs import Objective
-from directranker.data.checking import Features
 from directranker.metrics import Metric
-from directranker.nn import DirectRankerNet, compare_scores
 from directranker.rankers.base import TrainingData, as_metric, as_seed
-from directranker.rankers.objective_cost import ObjectiveCost
-from directranker.rankers.transforming import TransformingRanker, n_columns_of
+from directranker.rankers.net_ranker import NetRanker
+from directranker.rankers.transforming import n_columns_of
 from directranker.rankers.validation import split_off_validation
-from directranker.training.batches import EncodedFeatures, Lists
-from directranker.training.checkpoints import Checkpoint, fingerprint
-from directranker.training.loop import EpochRecord, TrainingOptions, Validation, score_documents, train
+from directranker.training.records import EpochRecord
+
+# ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
+if TYPE_CHECKING:
+    import torch
+
+    from directranker.costs import Objective
+    from directranker.nn import DirectRankerNet
+    from directranker.training.batches import EncodedFeatures
+    from directranker.training.checkpoints import Checkpoint
+    from directranker.training.loop import TrainingOptions, Validation
 
 __all__ = ["DirectRanker"]
 
 
-class DirectRanker(TransformingRanker):
+class DirectRanker(NetRanker):
     """Rank by a neural net that is trained on pairs and whose comparisons are an order.
 
     Parameters
@@ -200,6 +203,10 @@ class DirectRanker(TransformingRanker):
         return cls(**{**published, **changes})
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+        from directranker.rankers.objective_cost import ObjectiveCost
+        from directranker.training.batches import Lists
+        from directranker.training.loop import train
+
         seed = as_seed(self.random_state)
         objective = self._objective()
         metric = as_metric(self.metric)
@@ -209,10 +216,10 @@ class DirectRanker(TransformingRanker):
         device = as_device(self.device)
         self._fit_transform(data, seed)
         features = self._encoded(data, device)
-        self.net_ = self.build_net(random_state=seed).to(device)
+        net = self.build_net(random_state=seed).to(device)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
         trained = train(
-            self.net_,
+            net,
             ObjectiveCost(objective, self.max_pairs),
             features,
             lists,
@@ -220,7 +227,7 @@ class DirectRanker(TransformingRanker):
             validation=None if validation is None else self._validation(validation, metric, device),
             checkpoint=checkpoint,
         )
-        self.net_.to("cpu")
+        self.net_ = net.to("cpu")
         self.history_ = trained.history
         self.n_epochs_ = len(trained.history)
         self.best_epoch_ = trained.best_epoch
@@ -228,6 +235,8 @@ class DirectRanker(TransformingRanker):
 
     def build_net(self, *, random_state: int | None = None) -> DirectRankerNet:
         """The net for what the fitted transform makes of the features, with weights at random."""
+        from directranker.nn import DirectRankerNet
+
         return DirectRankerNet.build(
             self._input_shape(),
             feature_net=self.feature_net,
@@ -251,6 +260,8 @@ class DirectRanker(TransformingRanker):
         return shape
 
     def _objective(self) -> Objective:
+        from directranker.costs import Objective
+
         return Objective(
             self.cost,
             head_activation=self.head_activation,
@@ -260,6 +271,8 @@ class DirectRanker(TransformingRanker):
         )
 
     def _options(self, seed: int) -> TrainingOptions:
+        from directranker.training.loop import TrainingOptions
+
         return TrainingOptions(
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
@@ -279,12 +292,16 @@ class DirectRanker(TransformingRanker):
         )
 
     def _encoded(self, data: TrainingData, device: torch.device) -> EncodedFeatures:
+        from directranker.training.batches import EncodedFeatures
+
         shape = self._input_shape()
         return EncodedFeatures(
             data.table, self.transform_, data.query_of_row, device, rows=data.rows, shape=shape
         )
 
     def _validation(self, data: TrainingData, metric: Metric, device: torch.device) -> Validation:
+        from directranker.training.loop import Validation
+
         features = self._encoded(data, device)
         return Validation(features, data.relevance, data.offsets, metric)
 
@@ -293,6 +310,8 @@ class DirectRanker(TransformingRanker):
     ) -> Callable[[], Checkpoint] | None:
         if self.checkpoint is None:
             return None
+        from directranker.training.checkpoints import Checkpoint, fingerprint
+
         folder = self.checkpoint
         left_out = {"checkpoint", "progress", "callbacks", "device", "random_state"}
         parameters = {name: value for name, value in self.get_params().items() if name not in left_out}
@@ -310,17 +329,16 @@ class DirectRanker(TransformingRanker):
         ]
         return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays))
 
-    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        cpu = torch.device("cpu")
-        features = EncodedFeatures(table, self.transform_, query, cpu, shape=self._input_shape(), keep=False)
-        return score_documents(self.net_, features, len(table))
-
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        from directranker.nn import compare_scores
+
         return compare_scores(first, second, self.head_activation).astype(np.float64)
 
 
 def as_device(device: str) -> torch.device:
     """The device of this name; `"auto"` is a GPU where torch sees one."""
+    import torch
+
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -11,7 +11,7 @@ from directranker.compilation import IntArray, balanced_cuts
 from directranker.data.checking import Features
 from directranker.data.transforms import Unchanged
 from directranker.rankers.base import TrainingData
-from directranker.rankers.transforming import TransformingRanker, check_encoded
+from directranker.rankers.transforming import TransformingRanker, check_encoded, row_by_row
 
 __all__ = ["LinearRanker"]
 
@@ -47,8 +47,9 @@ class LinearRanker(TransformingRanker):
         return table
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        table, transform = row_by_row(self.transform_, table, query)
         scores = np.empty(len(table), dtype=np.float32)
         for start in range(0, len(table), SCORED_ROWS):
             rows = slice(start, start + SCORED_ROWS)
-            scores[rows] = self.transform_.transform(table[rows], qid=query[rows]) @ self.coef_
+            scores[rows] = transform.transform(table[rows]) @ self.coef_
         return scores

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.data.transforms import as_transform
+from directranker.data.transforms import Unchanged, as_transform
 from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import over_rows
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker, TrainingData
 
-__all__ = ["TransformingRanker", "check_encoded", "n_columns_of"]
+__all__ = ["TransformingRanker", "check_encoded", "n_columns_of", "row_by_row"]
 
 FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
 
@@ -51,6 +52,17 @@ def n_columns_of(transform: Any) -> int:
         return transform._n_columns_out()
     row = np.zeros((1, transform.n_features_in_), dtype=np.float32)
     return int(transform.transform(row).shape[1])
+
+
+def row_by_row(transform: Any, table: Features, query: IntArray) -> tuple[Features, Any]:
+    """A table and a transform whose rows may be encoded some at a time.
+
+    A transform within queries needs all rows of a query, so it is applied here, and nothing is left to do.
+    """
+    if isinstance(transform, RowTransform):
+        return table, transform
+    encoded = np.ascontiguousarray(transform.transform(table, qid=query), dtype=np.float32)
+    return encoded, Unchanged().fit(encoded[:1])
 
 
 def check_encoded(table: Features, transform: Any) -> None:

@@ -28,30 +28,15 @@ from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt
 from directranker.training.progress import shown_progress
+from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
 
-__all__ = ["BatchCost", "EpochRecord", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
+__all__ = ["BatchCost", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
 
 SCORED_BYTES = 16 << 20  # of encoded features that are scored at a time
 WORK_FOR_THREADS = 5e7  # multiplications in a step from which more than one thread pays
 
 Stopped = Literal["max_epochs", "early_stopping", "interrupted", "non_finite"]
-
-
-@dataclass(frozen=True)
-class EpochRecord:
-    """What an epoch brought; kept in `history_` and given to callbacks."""
-
-    epoch: int
-    cost: float
-    metric: float | None
-    learning_rate: float
-    seconds: float
-
-    def in_words(self) -> str:
-        """For the progress bar."""
-        measured = "" if self.metric is None else f"  validation {self.metric:.4f}"
-        return f"cost {self.cost:.4f}{measured}  {self.seconds:.2f} s/epoch"
 
 
 @dataclass(frozen=True)

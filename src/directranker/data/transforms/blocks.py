@@ -104,5 +104,7 @@ def _over_pieces(work: Callable[[int], Result], n_pieces: int) -> list[Result]:
     def work_through(start: int, stop: int) -> list[Result]:
         return [work(piece) for piece in range(start, stop)]
 
+    if n_pieces <= 1:  # asking for the number of threads would import numba
+        return work_through(0, n_pieces)
     parts = in_parallel(work_through, even_cuts(n_pieces, n_threads()))
     return [result for part in parts for result in part]

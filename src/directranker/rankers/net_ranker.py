@@ -1,0 +1,125 @@
+"""Rankers whose score is that of a net: by torch, or without it where the net is a plain perceptron.
+
+Torch takes seconds to import. So a loaded ranker keeps its weights as arrays, and makes a torch module of
+them when one is asked for.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features
+from directranker.rankers.perceptron_scores import (
+    ACTIVATIONS,
+    KnownScorer,
+    PerceptronScorer,
+    layer_shapes,
+)
+from directranker.rankers.transforming import TransformingRanker, n_columns_of, row_by_row
+
+# ruff: noqa: PLC0415 - torch is imported where it is needed.
+if TYPE_CHECKING:
+    from directranker.nn import DirectRankerNet
+
+__all__ = ["NetRanker"]
+
+
+class NetRanker(TransformingRanker):
+    """A ranker with a net, and with the parameters of a perceptron; a subclass trains it and builds it."""
+
+    hidden_layers: Sequence[int]
+    activation: Any
+    bias: bool
+    normalisation: str | None
+    feature_net: Any
+
+    @abstractmethod
+    def build_net(self, *, random_state: int | None = None) -> DirectRankerNet:
+        """The net for what the fitted transform makes of the features, with weights at random."""
+
+    @abstractmethod
+    def _input_shape(self) -> tuple[int, ...]:
+        """The shape of a document as the net gets it."""
+
+    @property
+    def net_(self) -> DirectRankerNet:
+        """The trained net; that of a loaded ranker is made of its weights when it is first asked for."""
+        if "_weights" in self.__dict__:
+            self._net = self._net_of(self._weights)
+            del self._weights
+        if "_net" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no net_ before it is fitted")
+        return self._net
+
+    @net_.setter
+    def net_(self, net: DirectRankerNet) -> None:
+        self.__dict__.pop("_weights", None)
+        self._net = net
+
+    def take_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Have a net of these weights, by their names in `net_.state_dict()`, once the transform is fitted.
+
+        Where rows can be scored without torch, their names and shapes are checked and the net is made when
+        it is first asked for.
+        """
+        if not self._is_plain:
+            self.net_ = self._net_of(weights)
+            return
+        shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers, bias=self.bias)
+        found = {name: array.shape for name, array in weights.items()}
+        if found != shapes or any(array.dtype != np.float32 for array in weights.values()):
+            raise ValueError(f"the weights have shapes {found}; for these parameters they are {shapes}")
+        self.__dict__.pop("_net", None)
+        self._weights = dict(weights)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the net is a perceptron that needs no torch to score."""
+        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
+        return known and self.feature_net is None and self.normalisation is None
+
+    def _net_of(self, weights: Mapping[str, NDArray[Any]]) -> DirectRankerNet:
+        import torch
+
+        with torch.device("meta"):  # no memory for shapes that parameters only claim
+            net = self.build_net()
+        net.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
+        return net.eval()
+
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        scorer = self._scorer()
+        if scorer is not None:
+            return scorer(table, query)
+        import torch
+
+        from directranker.training.batches import EncodedFeatures
+        from directranker.training.loop import score_documents
+
+        table, transform = row_by_row(self.transform_, table, query)
+        cpu, shape = torch.device("cpu"), self._input_shape()
+        features = EncodedFeatures(table, transform, query, cpu, shape=shape, keep=False)
+        return score_documents(self.net_, features, len(table))
+
+    def _scorer(self) -> PerceptronScorer | None:
+        """What scores without torch; None where torch must do it."""
+        if not self._is_plain:
+            return None
+        weights = self.__dict__.get("_weights")
+        if weights is None:
+            weights = {name: tensor.cpu().numpy() for name, tensor in self.net_.state_dict().items()}
+        known = _SCORERS.get(self)
+        if known is None or not known.is_of(weights, self.transform_):
+            shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers, bias=self.bias)
+            known = _SCORERS[self] = KnownScorer.make(weights, self.transform_, self.activation, shapes)
+        return known.scorer
+
+
+# Not kept in the rankers themselves: predicting does not change an estimator, and copies need none.
+_SCORERS: WeakKeyDictionary[NetRanker, KnownScorer] = WeakKeyDictionary()

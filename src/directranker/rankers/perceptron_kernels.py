@@ -1,0 +1,199 @@
+"""The sums of a perceptron, row by row in one fixed order, compiled and in plain NumPy.
+
+Both take each sum in the same order and round each product and each sum by itself, so they give the same
+bits, for a row at any place among any others. The plain way is for the first rows of a process, since numba
+takes longer to import than they take to score. Tables and sums must lie as `aligned` makes them: the compiled
+way takes twice as long where they do not.
+
+>>> rows, weight = np.ones((1, 2), np.float32), np.ones((2, 3), np.float32)
+>>> add_products(rows, weight, np.zeros((1, 3), np.float32), compiled_way=False).tolist()
+[[2.0, 2.0, 2.0]]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray, compiled
+
+__all__ = ["BinTables", "add_bins", "add_products", "aligned", "weighted_sums"]
+
+Floats = NDArray[np.float32]
+LINE_BYTES = 64  # of the processor's memory, which it reads and writes as a whole
+ROWS_AT_A_TIME = 32  # whose bins are searched for together
+
+
+class BinTables(NamedTuple):
+    """A linear layer on top of a piecewise-linear encoding, as what each bin of a feature adds to its sums.
+
+    A value in the bin that begins at an edge adds `filled` + part · `weight`. After the edges of all features
+    there is one more entry per feature, for its missing values.
+    """
+
+    edges: Floats
+    edge_offsets: IntArray
+    per_width: NDArray[np.float64]
+    """1 / width of the bin that begins at each edge; 0 for the last edge of a feature."""
+    filled: Floats
+    """The weights of all bins below the edge, (n_entries, n_outputs); of a missing value, its own."""
+    weight: Floats
+    """The weights of the bin that begins at the edge; 0 where none does."""
+
+
+def aligned(shape: tuple[int, ...]) -> Floats:
+    """An array of zeros that begins with a line of memory; so do its rows if they hold whole lines.
+
+    >>> aligned((3, 16)).ctypes.data % 64
+    0
+    """
+    n_bytes = 4 * int(np.prod(shape))
+    memory = np.zeros(n_bytes + LINE_BYTES, dtype=np.uint8)
+    first = -memory.ctypes.data % LINE_BYTES
+    return memory[first : first + n_bytes].view(np.float32).reshape(shape)
+
+
+def add_bins(rows: Floats, tables: BinTables, sums: Floats, *, compiled_way: bool) -> Floats:
+    """Add to the sums of each row what its features' bins add, in place."""
+    (_add_bins if compiled_way else _add_bins_plainly)(rows, *tables, sums)
+    return sums
+
+
+def add_products(rows: Floats, weight: Floats, sums: Floats, *, compiled_way: bool) -> Floats:
+    """Add rows · weight to the sums, in place; weight is (n_inputs, n_outputs)."""
+    (_add_products if compiled_way else _add_products_plainly)(rows, weight, sums)
+    return sums
+
+
+def weighted_sums(rows: Floats, weight: Floats, *, compiled_way: bool) -> Floats:
+    """The sum of weight · row for each row: the second half is added to the first until one is left."""
+    if compiled_way:
+        return _weighted_sums(rows, weight)
+    products, width = rows * weight, len(weight)
+    while width > 1:
+        half = (width + 1) // 2
+        products[:, : width - half] += products[:, half:width]
+        width = half
+    return products[:, 0]
+
+
+def _add_bins_plainly(
+    rows: Floats,
+    edges: Floats,
+    edge_offsets: IntArray,
+    per_width: NDArray[np.float64],
+    filled: Floats,
+    weight: Floats,
+    sums: Floats,
+) -> None:
+    for feature, values in enumerate(rows.T):
+        first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+        missing = np.isnan(values)
+        below = np.where(missing, 0, np.searchsorted(edges[first:stop], values, side="left"))
+        counted = np.flatnonzero((below > 0) | missing)
+        place = (first + below - 1)[counted]
+        part = (values[counted].astype(np.float64) - edges[place]) * per_width[place]
+        place[missing[counted]], part[missing[counted]] = len(edges) + feature, 0.0
+        sums[counted] += filled[place] + part.astype(np.float32)[:, None] * weight[place]
+
+
+@compiled
+def _add_bins(
+    rows: Floats,
+    edges: Floats,
+    edge_offsets: IntArray,
+    per_width: NDArray[np.float64],
+    filled: Floats,
+    weight: Floats,
+    sums: Floats,
+) -> None:
+    n_rows, n_features = rows.shape
+    values, below = np.empty(ROWS_AT_A_TIME, np.float32), np.empty(ROWS_AT_A_TIME, np.int32)
+    places = np.empty((ROWS_AT_A_TIME, n_features + 1), np.int64)
+    parts = np.empty((ROWS_AT_A_TIME, n_features + 1), np.float32)
+    counts = np.empty(ROWS_AT_A_TIME, np.int64)
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        n = min(ROWS_AT_A_TIME, n_rows - start)
+        counts[:] = 0
+        for feature in range(n_features):
+            first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+            for at in range(n):
+                values[at] = rows[start + at, feature]
+                below[at] = 0
+            for place in range(first, stop):
+                edge = edges[place]
+                for at in range(n):
+                    below[at] += values[at] > edge
+            for at in range(n):
+                # What is not counted is written over by the next feature: cheaper than a branch.
+                place, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
+                part = (np.float64(values[at]) - np.float64(edges[place])) * per_width[place]
+                places[at, count] = len(edges) + feature if missing else place
+                parts[at, count] = 0.0 if missing else part
+                counts[at] = count + ((below[at] > 0) | missing)
+        for at in range(n):
+            _add_entries(places[at], parts[at], counts[at], filled, weight, sums[start + at])
+
+
+@compiled
+def _add_entries(
+    places: IntArray, parts: Floats, count: int, filled: Floats, weight: Floats, sums: Floats
+) -> None:
+    """Two entries in a pass, so that the sums are read and written half as often."""
+    for at in range(0, count - 1, 2):
+        part, next_part = parts[at], parts[at + 1]
+        base, slope = filled[places[at]], weight[places[at]]
+        next_base, next_slope = filled[places[at + 1]], weight[places[at + 1]]
+        for output in range(len(sums)):
+            so_far = sums[output] + (base[output] + part * slope[output])
+            sums[output] = so_far + (next_base[output] + next_part * next_slope[output])
+    if count % 2:
+        base, slope, part = filled[places[count - 1]], weight[places[count - 1]], parts[count - 1]
+        for output in range(len(sums)):
+            sums[output] += base[output] + part * slope[output]
+
+
+def _add_products_plainly(rows: Floats, weight: Floats, sums: Floats) -> None:
+    for column, of_input in zip(rows.T, weight, strict=True):
+        sums += column[:, None] * of_input
+
+
+@compiled
+def _add_products(rows: Floats, weight: Floats, sums: Floats) -> None:
+    n_rows, n_inputs = rows.shape
+    places = np.empty(n_inputs + 1, np.int64)
+    for row in range(n_rows):
+        count = 0
+        for place in range(n_inputs):
+            places[count] = place
+            count += rows[row, place] != 0  # true for NaN; half of what comes out of a ReLU is 0
+        target = sums[row]
+        for at in range(0, count - 1, 2):
+            value, next_value = rows[row, places[at]], rows[row, places[at + 1]]
+            slope, next_slope = weight[places[at]], weight[places[at + 1]]
+            for output in range(len(target)):
+                target[output] = (target[output] + value * slope[output]) + next_value * next_slope[output]
+        if count % 2:
+            value, slope = rows[row, places[count - 1]], weight[places[count - 1]]
+            for output in range(len(target)):
+                target[output] += value * slope[output]
+
+
+@compiled
+def _weighted_sums(rows: Floats, weight: Floats) -> Floats:
+    n_rows, n = rows.shape
+    sums = np.empty(n_rows, dtype=np.float32)
+    products = np.empty(n, dtype=np.float32)
+    for row in range(n_rows):
+        for place in range(n):
+            products[place] = rows[row, place] * weight[place]
+        width = n
+        while width > 1:
+            half = (width + 1) // 2
+            for place in range(width - half):
+                products[place] += products[half + place]
+            width = half
+        sums[row] = products[0]
+    return sums
