@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from directranker.metrics import Metric
 from directranker.rankers.base import TrainingData, as_metric, as_seed
-from directranker.rankers.net_ranker import NetRanker
+from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
 from directranker.rankers.transforming import n_columns_of
 from directranker.rankers.validation import split_off_validation
 from directranker.training.records import EpochRecord
@@ -47,8 +47,9 @@ class DirectRanker(NetRanker):
     Parameters
     ----------
     hidden_layers, activation, dropout, bias, normalisation
-        The feature net f, a multi-layer perceptron: widths of its layers, what follows each (`"relu"`,
-        `"tanh"`, …), the share of outputs dropped in training, and `"batch"` or `"layer"` normalisation.
+        The feature net f, a multi-layer perceptron: widths of its layers (`"auto"` is one layer of 512 on
+        small data, down to 128 on large), what follows each (`"relu"`, `"tanh"`, …), the share of outputs
+        dropped in training, and `"batch"` or `"layer"` normalisation.
     feature_net
         Instead of these, any torch module, or a function from the number of features to one.
     head_activation
@@ -65,7 +66,8 @@ class DirectRanker(NetRanker):
         At most so many pairs of a query in a step, drawn at random; a pair of numbers grows exponentially.
     normalise
         The mean over `"queries"` of each one's mean, over all `"pairs"`, half-way between by the `"root"` of
-        their number, or the `"sum"`.
+        their number, or the `"sum"`; `"auto"` is `"root"` for costs of pairs and `"queries"` for those of
+        lists.
     transform
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone.
@@ -93,8 +95,8 @@ class DirectRanker(NetRanker):
 
     Attributes
     ----------
-    net_, transform_
-        The trained net and the fitted transform.
+    net_, hidden_layers_, transform_
+        The trained net, its widths, and the fitted transform.
     history_
         A record per epoch: cost, metric, learning rate, seconds.
     n_epochs_, best_epoch_, stopped_
@@ -105,7 +107,7 @@ class DirectRanker(NetRanker):
     def __init__(
         self,
         *,
-        hidden_layers: Sequence[int] = (128,),
+        hidden_layers: Sequence[int] | int | str = AUTO,
         activation: Any = "relu",
         dropout: float = 0.5,
         bias: bool = True,
@@ -116,10 +118,10 @@ class DirectRanker(NetRanker):
         pairs: str = "all",
         pair_weight: Any = None,
         max_pairs: int | tuple[int, int] | None = None,
-        normalise: str = "queries",
+        normalise: str = AUTO,
         transform: Any = "piecewise-linear",
         optimizer: Any = "adamw",
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-4,
         schedule: str = "constant",
         weight_decay: float = 1e-2,
         momentum: float = 0.0,
@@ -215,6 +217,11 @@ class DirectRanker(NetRanker):
             data, validation = split_off_validation(data, self.validation_fraction, seed)
         device = as_device(self.device)
         self._fit_transform(data, seed)
+        self.hidden_layers_ = chosen_layers(
+            self.hidden_layers,
+            n_documents=len(data.relevance),
+            n_columns=n_columns_of(self.transform_),
+        )
         features = self._encoded(data, device)
         net = self.build_net(random_state=seed).to(device)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
@@ -242,7 +249,7 @@ class DirectRanker(NetRanker):
             feature_net=self.feature_net,
             head_activation=self.head_activation,
             random_state=random_state,
-            hidden_layers=self.hidden_layers,
+            hidden_layers=self.hidden_layers_,
             activation=self.activation,
             dropout=self.dropout,
             bias=self.bias,
@@ -267,8 +274,15 @@ class DirectRanker(NetRanker):
             head_activation=self.head_activation,
             pairs=self.pairs,
             pair_weight=self.pair_weight,
-            normalise=self.normalise,
+            normalise=self._normalise(),
         )
+
+    def _normalise(self) -> str:
+        if self.normalise != AUTO:
+            return self.normalise
+        from directranker.costs import LIST_COSTS
+
+        return "queries" if self.cost in LIST_COSTS else "root"
 
     def _options(self, seed: int) -> TrainingOptions:
         from directranker.training.loop import TrainingOptions

@@ -26,6 +26,7 @@ class RankNet(DirectRanker):
         learning_rate=0.05,
         momentum=0.9,
         hidden_layers=(32,),
+        normalise="queries",
         activation="tanh",
         dropout=0.0,
         transform="standard",

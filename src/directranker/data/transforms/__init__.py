@@ -10,7 +10,7 @@ choice that matters most after the cost; all of them learn from the training par
 | `signed-log` | sign(x)·log(1 + abs x), then standard | 0, the mean of the logarithms |
 | `query-min-max` | (x − min) / (max − min) within its query | 0, the lowest of the query |
 | `query-z-score` | (x − mean) / deviation within its query | 0, the mean of the query |
-| `piecewise-linear` | how far it fills each of 8 quantile bins | no bin filled, and a column that says so |
+| `piecewise-linear` | how far it fills each of 16 quantile bins | no bin filled, and a column that says so |
 | `auto` | as is, signed-log or standard, whichever suits it | 0 |
 | `none` | itself | NaN |
 

@@ -51,7 +51,7 @@ class PiecewiseLinear(RowTransform):
 
     def __init__(
         self,
-        n_bins: int = 8,
+        n_bins: int = 16,
         *,
         subsample: int | None = 100_000,
         random_state: RandomState = 0,
