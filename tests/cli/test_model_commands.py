@@ -116,7 +116,7 @@ def test_ranks_in_every_format(folder: Path) -> None:
 def test_info(folder: Path) -> None:
     facts = json.loads(run("info", "model", "--json", cwd=folder).stdout)
     assert (facts["ranker"], facts["features"], facts["n_epochs"]) == ("DirectRanker", 20, 2)
-    assert facts["parameters"] == {"hidden_layers": [8], "max_epochs": 2}
+    assert facts["parameters"] == {"hidden_layers": 8, "max_epochs": 2}
     assert "torch" in facts["versions"]
     assert b"PiecewiseLinear" in run("info", "model", cwd=folder).stdout
 

@@ -75,26 +75,26 @@ def test_equals_the_definition_on_anything(X: Any) -> None:
 
 
 def test_a_bin_is_only_filled_when_those_below_are_full(X: Any) -> None:
-    output = PiecewiseLinear().fit(X[:, :1]).transform(X[:, :1])
+    output = PiecewiseLinear(n_bins=8).fit(X[:, :1]).transform(X[:, :1])
     assert output.shape == (2500, 8)
     assert ((output[:, 1:] == 0) | (output[:, :-1] == 1)).all()
 
 
 def test_the_sum_of_edge_widths_filled_gives_the_value_back(X: Any) -> None:
-    transform = PiecewiseLinear().fit(X[:, :1])
+    transform = PiecewiseLinear(n_bins=8).fit(X[:, :1])
     widths = np.diff(transform.edges_)
     back = transform.edges_[0] + transform.transform(X[:, :1]) @ widths
     np.testing.assert_allclose(back, X[:, 0], atol=1e-5)
 
 
 def test_bins_hold_about_equally_many_values(X: Any) -> None:
-    edges = PiecewiseLinear().fit(X[:, :1]).edges_
+    edges = PiecewiseLinear(n_bins=8).fit(X[:, :1]).edges_
     counts, _ = np.histogram(X[:, 0], bins=edges)
     assert counts.max() - counts.min() <= 2
 
 
 def test_equal_edges_are_merged_and_constants_have_no_column(X: Any) -> None:
-    transform = PiecewiseLinear().fit(X)
+    transform = PiecewiseLinear(n_bins=8).fit(X)
     n_bins = np.diff(transform.edge_offsets_) - 1
     assert n_bins.tolist()[:4] == [8, 8, 2, 0]
     assert n_bins[4] < 8

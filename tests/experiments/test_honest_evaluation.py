@@ -22,7 +22,7 @@ METRIC = "ndcg@10"
 N_QUERIES, N_DOCUMENTS = 90, 12
 QUICK: dict[str, dict[str, list[Any]]] = {
     "DirectRanker-paper": {"max_steps": [60], "early_stopping": [True, False]},
-    "DirectRanker": {"max_epochs": [8], "hidden_layers": [(8,), (16,)]},
+    "DirectRanker": {"max_epochs": [8], "hidden_layers": [(128,), (256,)]},
     "RankNet": {"max_epochs": [8], "learning_rate": [0.01, 0.05]},
     "ListNet": {"max_epochs": [8], "learning_rate": [0.01], "hidden_layers": [(8,), (16,)]},
     "LambdaMART": {"max_trees": [30], "n_leaves": [3, 7]},
