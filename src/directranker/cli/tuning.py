@@ -103,7 +103,7 @@ def parsed_grid(words: Sequence[str], name: str, ranker: Ranker) -> dict[str, li
 
     >>> from directranker.rankers import DirectRanker
     >>> parsed_grid(["hidden_layers=64/64,32", "dropout=0/0.5"], "DirectRanker", DirectRanker())
-    {'hidden_layers': [(64,), (64, 32)], 'dropout': [0, 0.5]}
+    {'hidden_layers': [64, (64, 32)], 'dropout': [0, 0.5]}
     """
     values: dict[str, list[Any]] = {}
     for word in words:
