@@ -36,7 +36,7 @@ from directranker.training.batches import EncodedFeatures
 from measuring import compare, machine, print_ratios, seconds_of
 from mslr_like import mslr_like
 
-ROUNDS = 7
+ROUNDS = 15
 PADDED_ROUNDS = 3
 BATCH = 100
 
