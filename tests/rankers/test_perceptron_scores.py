@@ -126,7 +126,7 @@ ranker = load_ranker("model")
 np.save("scores.npy", ranker.predict(np.load("X.npy")))
 heavy = {"torch", "numba", "lightgbm"} & set(sys.modules)
 assert not heavy, heavy
-assert ranker.net_.head.weight.shape == (512,)
+assert ranker.net_.head.weight.shape == (256,)
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), ranker.predict(data))

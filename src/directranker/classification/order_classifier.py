@@ -191,8 +191,8 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _new_ranker(self, seed: int, n_rows: int) -> Any:
         if self.ranker is not None:
             return clone(self.ranker)
-        # Five hundred steps are enough for a net of this width at this rate.
-        ranker = DirectRanker(hidden_layers=(128,), learning_rate=1e-3, random_state=seed, progress=False)
+        # Five hundred steps are enough for a net of this width.
+        ranker = DirectRanker(hidden_layers=(128,), random_state=seed, progress=False)
         if n_rows < FEW_ROWS:
             return ranker.set_params(early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS)
         # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.

@@ -47,8 +47,8 @@ class DirectRanker(NetRanker):
     Parameters
     ----------
     hidden_layers, activation, dropout, bias, normalisation
-        The feature net f, a multi-layer perceptron: widths of its layers (`"auto"` is one layer of 512 on
-        small data, down to 128 on large), what follows each (`"relu"`, `"tanh"`, …), the share of outputs
+        The feature net f, a multi-layer perceptron: widths of its layers (`"auto"` is one layer of 256 on
+        small data and of 128 on large), what follows each (`"relu"`, `"tanh"`, …), the share of outputs
         dropped in training, and `"batch"` or `"layer"` normalisation.
     feature_net
         Instead of these, any torch module, or a function from the number of features to one.
@@ -121,7 +121,7 @@ class DirectRanker(NetRanker):
         normalise: str = AUTO,
         transform: Any = "piecewise-linear",
         optimizer: Any = "adamw",
-        learning_rate: float = 3e-4,
+        learning_rate: float = 1e-3,
         schedule: str = "constant",
         weight_decay: float = 1e-2,
         momentum: float = 0.0,
@@ -131,7 +131,7 @@ class DirectRanker(NetRanker):
         max_epochs: int = 100,
         max_steps: int | None = None,
         early_stopping: bool = True,
-        patience: int = 10,
+        patience: int = 7,
         validation_fraction: float = 0.2,
         metric: str | Metric = "ndcg@10",
         checkpoint: str | Path | None = None,

@@ -21,7 +21,7 @@ class ListNet(DirectRanker):
         DirectRanker.__init__,
         cost="listnet",
         hidden_layers=(32,),
-        learning_rate=1e-3,
+        patience=10,
         dropout=0.3,
         transform="standard",
     )

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "NetRanker", "chosen_layers"]
 
 AUTO = "auto"
-WIDTHS = (512, 256, 128)
+WIDTHS = (256, 128)
 MULTIPLICATIONS = 2e10  # of the first layer in an epoch, up to which a wider net is worth its time
 
 
 def chosen_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int, n_columns: int) -> Any:
     """The widths that are given; for `"auto"` one layer, the wider the less there is to learn from.
 
-    On small data a wide net that takes small steps for few epochs is like a mean of many nets, and steadier
-    than a narrow one; on large data it only takes longer.
+    On small data a wide net that learns for few epochs is like a mean of many nets, and steadier than a
+    narrow one; on large data it only takes longer.
 
     >>> chosen_layers("auto", n_documents=9_000, n_columns=400)
-    (512,)
+    (256,)
     >>> chosen_layers("auto", n_documents=700_000, n_columns=2_000)
     (128,)
     >>> chosen_layers(64, n_documents=9_000, n_columns=400)

@@ -27,6 +27,7 @@ class RankNet(DirectRanker):
         momentum=0.9,
         hidden_layers=(32,),
         normalise="queries",
+        patience=10,
         activation="tanh",
         dropout=0.0,
         transform="standard",
