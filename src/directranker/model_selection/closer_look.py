@@ -40,7 +40,7 @@ MOST_DOCUMENTS = 200  # of a query that is shown, if there are such
 MOST_EXPLAINED = 10  # documents of a query, each pair of which is explained
 MOST_FEATURES = 8  # of a pair that are kept one by one; the others together
 MOST_RECORDS = 120  # of a training's history
-STEPS = 24  # of the integral; what so few leave over, some thousandths of a score, is spread
+STEPS = 24  # of the integral; what so few leave over is spread
 
 
 def shown_queries(data: RankingDataset, n: int) -> tuple[int, ...]:
