@@ -124,15 +124,23 @@ def values_of(data: RankingDataset, scores: Scores, protocol: str) -> NDArray[np
 def scores_of(name: str, fold: Fold, seed: int, protocol: str) -> dict[str, Scores]:
     """The scores of a contender for test, by metric."""
     if name in PEERS:
-        measures: dict[str, Measure] = {
-            metric: partial(_mean_of, number=number, protocol=protocol)
-            for number, metric in enumerate(METRICS)
-        }
-        return best_on_vali(name, fold, seed, measures)
+        return scores_of_peer(name, fold, seed, protocol)
     contender = next(contender for contender in OURS if contender.name == name)
-    options: dict[str, Any] = {"random_state": seed, "metric": f"ndcg@10:{CONVENTIONS[protocol]}"}
-    scores = contender.make(**options).fit(fold.train, eval_set=fold.vali).predict(fold.test)
-    return dict.fromkeys(METRICS, scores)
+    ranker = contender.make(random_state=seed, metric=stopping_metric(protocol))
+    return dict.fromkeys(METRICS, ranker.fit(fold.train, eval_set=fold.vali).predict(fold.test))
+
+
+def scores_of_peer(name: str, fold: Fold, seed: int, protocol: str) -> dict[str, Scores]:
+    """The same of a peer: for each metric the setting that is best on vali by it."""
+    measures: dict[str, Measure] = {
+        metric: partial(_mean_of, number=number, protocol=protocol) for number, metric in enumerate(METRICS)
+    }
+    return best_on_vali(name, fold, seed, measures)
+
+
+def stopping_metric(protocol: str) -> str:
+    """What tells one of ours when to stop."""
+    return f"ndcg@10:{CONVENTIONS[protocol]}"
 
 
 def _mean_of(data: RankingDataset, scores: Scores, *, number: int, protocol: str) -> float:

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.data.transforms import Unchanged
+from directranker.nn.room import Room
 from directranker.pairs import QueryClasses, classes_of
 
-__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "Room", "growing"]
+__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
 
 CACHED_BYTES = 200 << 20  # an encoded table up to this size is kept
 
@@ -140,19 +141,6 @@ def _shared_tensor(array: Features) -> torch.Tensor:
         return torch.from_numpy(array)
 
 
-class Room:
-    """Memory for the rows of one step after another; new memory each time costs as much as filling it."""
-
-    def __init__(self) -> None:
-        self._tensor = torch.empty(0)
-
-    def like(self, table: torch.Tensor, n_rows: int) -> torch.Tensor:
-        """Room for so many rows of this table."""
-        if len(self._tensor) < n_rows or self._tensor.device != table.device:
-            self._tensor = table.new_empty((n_rows + n_rows // 4, *table.shape[1:]))
-        return self._tensor[:n_rows]
-
-
 class EncodedFeatures:
     """A table of features as the net sees it: encoded by a fitted transform, in rows on demand."""
 
@@ -201,6 +189,6 @@ class EncodedFeatures:
             encoded = self._encode(documents)
         else:
             rows = torch.from_numpy(documents if self._rows is None else self._rows[documents])
-            out = None if room is None else room.like(self._whole, len(rows))
+            out = None if room is None else room.rows(len(rows), self._whole.shape[1:], self._device)
             encoded = torch.index_select(self._whole, 0, rows.to(self._device), out=out)
         return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)

@@ -23,8 +23,9 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
-from directranker.nn.tanh_pass import training_pass
-from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists, Room
+from directranker.nn.room import Room
+from directranker.nn.training_pass import training_pass
+from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt
 from directranker.training.progress import shown_progress

@@ -1,0 +1,159 @@
+"""What each part of the default DirectRanker is worth: one thing changed at a time, judged without test data.
+
+Each fold's train is cut 3 : 1 by query. A variant is trained on the larger part, early stopping looks at the
+smaller one, and vali is what it is measured on: NDCG@10 and MAP, the mean over the queries of all folds, and
+the difference to the default with the standard error of paired queries. With `--queries 60` only 60 queries
+of each train are there, which makes a learning curve of several runs. Peers of other libraries may stand
+beside: they choose their setting by the smaller part, too.
+
+    python benchmarks/ablation.py [--data MQ2008,MQ2007-partial] [--queries 60,120,250,0] [--seeds 2]
+        [--only default,"8 bins",LightGBM]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker import DirectRanker, Ensemble, Fold
+from directranker.data.transforms import PiecewiseLinear
+from directranker.rankers import LambdaMART, RankNet
+
+from measuring import machine
+from peers import PEERS
+from quality import METRICS, folds_of, scores_of_peer, stopping_metric, values_of
+
+Values = NDArray[np.float64]
+INNER_SHARE = 4  # one query of so many tells when to stop
+
+
+def changed(**changes: Any) -> Callable[..., Any]:
+    """The default with these changes."""
+    return lambda **options: DirectRanker(**{**changes, **options})
+
+
+def ensemble_of(n: int) -> Callable[..., Any]:
+    """So many DirectRankers."""
+    return lambda random_state, metric: Ensemble(DirectRanker(metric=metric), n, random_state=random_state)
+
+
+VARIANTS: dict[str, Callable[..., Any]] = {
+    "default": changed(),
+    "standardised features": changed(transform="standard"),
+    "quantiles of the normal": changed(transform="quantile-normal"),
+    "signed logarithm": changed(transform="signed-log"),
+    "automatic transform": changed(transform="auto"),
+    "z-scores per query": changed(transform="query-z-score"),
+    "4 bins": changed(transform=PiecewiseLinear(n_bins=4)),
+    "8 bins": changed(transform=PiecewiseLinear(n_bins=8)),
+    "32 bins": changed(transform=PiecewiseLinear(n_bins=32)),
+    "queries weigh the same": changed(normalise="queries"),
+    "pairs weigh the same": changed(normalise="pairs"),
+    "neighbouring classes": changed(pairs="adjacent"),
+    "ΔNDCG weights": changed(pair_weight="delta_ndcg@10", normalise="queries"),
+    "ΔMAP weights": changed(pair_weight="delta_map", normalise="queries"),
+    "softmax": changed(cost="softmax"),
+    "ListNet's cost": changed(cost="listnet"),
+    "squared cost": changed(cost="squared"),
+    "32 wide": changed(hidden_layers=(32,)),
+    "64 wide": changed(hidden_layers=(64,)),
+    "512 wide": changed(hidden_layers=(512,)),
+    "two layers": changed(hidden_layers=(256, 64)),
+    "no hidden layer": changed(hidden_layers=()),
+    "tanh": changed(activation="tanh"),
+    "GELU": changed(activation="gelu"),
+    "no dropout": changed(dropout=0.0),
+    "dropout 0.25": changed(dropout=0.25),
+    "dropout 0.7": changed(dropout=0.7),
+    "layer normalisation": changed(normalisation="layer"),
+    "batch normalisation": changed(normalisation="batch"),
+    "no weight decay": changed(weight_decay=0.0),
+    "weight decay 0.1": changed(weight_decay=0.1),
+    "8 queries a batch": changed(batch_queries=8),
+    "128 queries a batch": changed(batch_queries=128),
+    "rate 3e-4": changed(learning_rate=3e-4),
+    "rate 3e-3": changed(learning_rate=3e-3),
+    "cosine schedule": changed(schedule="cosine", max_epochs=30, patience=30),
+    "patience 20": changed(patience=20),
+    "Ensemble of 3": ensemble_of(3),
+    "Ensemble of 5": ensemble_of(5),
+    "RankNet": RankNet,
+    "LambdaMART": LambdaMART,
+}
+
+
+def inner_fold(fold: Fold, number: int, n_queries: int) -> Fold:
+    """The fold without its test: train cut in two by query, and vali in test's place."""
+    queries = np.random.default_rng((number, 1)).permutation(fold.train.n_queries)
+    if n_queries:
+        queries = queries[:n_queries]
+    cut = max(1, len(queries) // INNER_SHARE)
+    return Fold(fold.name, fold.train.select(queries[cut:]), fold.train.select(queries[:cut]), fold.vali)
+
+
+def values_of_variant(name: str, fold: Fold, seed: int, protocol: str) -> Values:
+    """NDCG@10 and MAP of each query of the fold's last part, (2, n_queries)."""
+    if name in PEERS:
+        scores = scores_of_peer(name, fold, seed, protocol)
+        both = [values_of(fold.test, scores[metric], protocol)[at] for at, metric in enumerate(METRICS)]
+        return np.stack(both)
+    ranker = VARIANTS[name](random_state=seed, metric=stopping_metric(protocol))
+    return values_of(fold.test, ranker.fit(fold.train, eval_set=fold.vali).predict(fold.test), protocol)
+
+
+def measure(name: str, folds: list[Fold], seeds: int, protocol: str) -> Values:
+    """The values of all queries of all folds, means over the seeds."""
+    return np.concatenate(
+        [
+            np.mean([values_of_variant(name, fold, seed, protocol) for seed in range(seeds)], axis=0)
+            for fold in folds
+        ],
+        axis=1,
+    )
+
+
+def print_row(name: str, values: Values, reference: Values) -> None:
+    """Means, and differences to the reference with standard errors."""
+    cells = f"{np.nanmean(values[0]):8.4f}{np.nanmean(values[1]):8.4f}"
+    for difference in values - reference:
+        known = difference[~np.isnan(difference)]
+        error = known.std(ddof=1) / np.sqrt(len(known))
+        cells += f"   {known.mean():+.4f} ± {error:.4f}"
+    print(f"{name:26}{cells}", flush=True)
+
+
+def main() -> None:
+    """Print a table for each data set and number of queries."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", default="MQ2008,MQ2007-partial", help="names, with commas between")
+    parser.add_argument("--protocol", default="paper")
+    parser.add_argument("--queries", default="0", help="numbers of training queries; 0 for all")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--only", default="", help="names of variants, with commas between")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    wanted = options.only.split(",") if options.only else list(VARIANTS)
+    print(machine("torch", "lightgbm", "xgboost-cpu", "catboost"))
+    for data in options.data.split(","):
+        whole = list(folds_of(data, options.protocol))
+        for n_queries in map(int, options.queries.split(",")):
+            folds = [inner_fold(fold, number, n_queries) for number, fold in enumerate(whole)]
+            sizes = n_queries or f"all ({whole[0].train.n_queries} in the first fold)"
+            print(f"\n{data}, protocol {options.protocol}, queries: {sizes}, seeds: {options.seeds}\n")
+            print(f"{'':26}{'NDCG@10':>8}{'MAP':>8}{'NDCG@10 to default':>19}{'MAP to default':>19}")
+            reference = measure("default", folds, options.seeds, options.protocol)
+            print_row("default", reference, reference)
+            for name in wanted:
+                if name != "default":
+                    print_row(name, measure(name, folds, options.seeds, options.protocol), reference)
+
+
+if __name__ == "__main__":
+    main()

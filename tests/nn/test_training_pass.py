@@ -1,0 +1,151 @@
+"""The quicker pass of plain perceptrons against torch's own: values, gradients, dropout, and other nets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from directranker.nn import DirectRankerNet
+from directranker.nn.activation_kernels import rectify_and_drop, take_tanh
+from directranker.nn.training_pass import training_pass
+
+
+def test_tanh_is_right_to_the_digits_of_a_float32() -> None:
+    x = np.concatenate([np.linspace(-12, 12, 100_001), [0.0, -0.0, np.inf, -np.inf]]).astype(np.float32)
+    taken = x.copy()
+    take_tanh(taken)
+    np.testing.assert_allclose(taken, np.tanh(x.astype(np.float64)), rtol=0, atol=2e-7)
+    assert abs(taken).max() == 1
+    unknown = np.array([np.nan, 1.0], dtype=np.float32)
+    take_tanh(unknown)
+    assert np.isnan(unknown).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("layers", [(4,), (70, 5), (9, 8, 7)])
+def test_scores_and_gradients_are_torchs(layers: tuple[int, ...], activation: str, bias: bool) -> None:
+    net = DirectRankerNet.build((6,), hidden_layers=layers, activation=activation, bias=bias, random_state=0)
+    X, pull = torch.randn(3000, 6), torch.randn(3000) / 3000
+    quick = training_pass(net)
+    assert quick is not net
+    both = []
+    for score in (net, quick):
+        net.zero_grad()
+        scores = score(X)
+        scores.backward(pull)
+        both.append((scores.detach(), [parameter.grad for parameter in net.parameters()]))
+    (by_torch, expected), (scores, gradients) = both
+    torch.testing.assert_close(scores, by_torch, rtol=1e-5, atol=1e-6)
+    assert len(gradients) == len(expected) == len(layers) * (1 + bias) + 1
+    for gradient, one in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, one, rtol=1e-4, atol=1e-6)
+
+
+def torch_with_the_same_dropout(net: DirectRankerNet, X: torch.Tensor) -> torch.Tensor:
+    """The scores by torch's autograd; dropout is a mask from the kernel, with the keys that torch draws."""
+    documents = X
+    for module in net.feature_net.children():
+        if isinstance(module, nn.Dropout):
+            keys = torch.randint(2**32, (2,)).numpy().astype(np.uint32)
+            mask = np.ones(documents.numel(), dtype=np.float32)
+            rectify_and_drop(mask, np.uint32(round(module.p * 2**32)), np.float32(1 / (1 - module.p)), *keys)
+            documents = documents * torch.from_numpy(mask).reshape(documents.shape)
+        else:
+            documents = module(documents)
+    scores: torch.Tensor = net.head.score(documents)
+    return scores
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_dropout_has_the_gradient_of_its_mask(share: float) -> None:
+    net = DirectRankerNet.build((6,), hidden_layers=(30, 20), dropout=share, random_state=0)
+    X, pull = torch.randn(500, 6), torch.randn(500) / 500
+    both = []
+    for score in (partial(torch_with_the_same_dropout, net), training_pass(net)):
+        net.zero_grad()
+        torch.manual_seed(7)
+        scores = score(X)
+        scores.backward(pull)  # type: ignore[no-untyped-call]
+        both.append((scores.detach(), [parameter.grad for parameter in net.parameters()]))
+    torch.testing.assert_close(both[0], both[1], rtol=1e-4, atol=1e-6)
+
+
+def test_the_gradient_of_dropout_is_that_of_finite_differences() -> None:
+    net = DirectRankerNet.build((4,), hidden_layers=(5,), dropout=0.4, random_state=1)
+    X, quick, step = torch.randn(20, 4), training_pass(net), 1e-2
+
+    def total() -> torch.Tensor:
+        torch.manual_seed(3)
+        return quick(X).sum()
+
+    total().backward()  # type: ignore[no-untyped-call]
+    weight = net.head.weight
+    with torch.no_grad():
+        for at in range(len(weight)):
+            weight[at] += step
+            above = total()
+            weight[at] -= 2 * step
+            slope = (above - total()) / (2 * step)
+            weight[at] += step
+            assert weight.grad is not None
+            assert slope.item() == pytest.approx(weight.grad[at].item(), rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_dropout_drops_its_share_independently(share: float) -> None:
+    def mask(key: int, other_key: int) -> np.ndarray:
+        values = np.ones(1_000_000, dtype=np.float32)
+        dropped, factor = np.uint32(round(share * 2**32)), np.float32(1 / (1 - share))
+        rectify_and_drop(values, dropped, factor, np.uint32(key), np.uint32(other_key))
+        assert set(np.unique(values)) <= {0.0, factor}
+        return values > 0
+
+    one = mask(1, 2)
+    tolerance = 5 * 0.5 / 1000  # five standard errors at most
+    assert one.mean() == pytest.approx(1 - share, abs=tolerance)
+    for other in (mask(2, 2), mask(1, 3), mask(123_456_789, 987_654_321)):
+        assert (one & other).mean() == pytest.approx((1 - share) ** 2, abs=tolerance)
+    for shift in (1, 2, 3, 64, 70, 128, 256, 1024):  # neighbours, and the same neuron of other documents
+        assert (one[shift:] & one[:-shift]).mean() == pytest.approx((1 - share) ** 2, abs=tolerance)
+
+
+def test_dropout_lets_nan_through() -> None:
+    dropped = np.full(100, np.nan, dtype=np.float32)
+    rectify_and_drop(dropped, np.uint32(2**31), np.float32(2), np.uint32(0), np.uint32(0))
+    assert np.isnan(dropped).all()
+
+
+def test_one_batch_after_another_has_room() -> None:
+    net = DirectRankerNet.build((6,), hidden_layers=(8, 4), dropout=0.0, random_state=0)
+    quick = training_pass(net)
+    for n_rows in (10, 3, 200, 0, 1):
+        X = torch.randn(n_rows, 6)
+        torch.testing.assert_close(quick(X), net(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"activation": "gelu"},
+        {"activation": "tanh", "dropout": 0.5},
+        {"activation": "tanh", "normalisation": "batch"},
+        {"hidden_layers": ()},
+        {"feature_net": nn.Sequential(nn.Linear(6, 3), nn.Tanh(), nn.Linear(3, 2))},
+        {"feature_net": nn.Linear(6, 2)},
+    ],
+)
+def test_other_nets_go_their_own_way(options: dict[str, object]) -> None:
+    net = DirectRankerNet.build((6,), **options)  # type: ignore[arg-type]
+    assert training_pass(net) is net
+
+
+def test_what_someone_hung_into_the_net_is_called() -> None:
+    net = DirectRankerNet.build((6,), activation="tanh")
+    net.feature_net.register_forward_hook(lambda *_: None)
+    assert training_pass(net) is net
+    assert training_pass(DirectRankerNet.build((6,), activation="tanh").double()).__class__ is DirectRankerNet
