@@ -21,7 +21,6 @@ from directranker.compilation import compiled
 
 __all__ = [
     "Floats",
-    "pull_through_rectifier",
     "pull_through_tanh",
     "rectify_and_drop",
     "spread_through_rectifier",
@@ -94,13 +93,6 @@ def rectify_and_drop(
 
 
 @compiled
-def pull_through_rectifier(pulls: Floats, outputs: Floats, factor: np.float32) -> None:
-    """Multiply each number by the slope of what gave `outputs`: `factor` where they are above 0, else 0."""
-    for at in range(len(pulls)):
-        pulls[at] = pulls[at] * factor if outputs[at] > ZERO else ZERO
-
-
-@compiled
 def spread_through_rectifier(
     pulls: Floats,
     head: Floats,
@@ -109,7 +101,9 @@ def spread_through_rectifier(
     spread: NDArray[np.float32],
     of_head: NDArray[np.float64],
 ) -> None:
-    """The same for what a head hands back: each document's pull times each weight.
+    """Write what a head hands back, each document's pull times each weight, pulled through the rectifier.
+
+    The slope is `factor` where `outputs` are above 0, else 0.
 
     The gradient of the head's weights is added to `of_head`: float32 within a block of documents, as it is
     faster, float64 over all.

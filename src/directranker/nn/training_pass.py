@@ -24,7 +24,6 @@ from torch import Tensor, nn
 
 from directranker.nn.activation_kernels import (
     Floats,
-    pull_through_rectifier,
     pull_through_tanh,
     rectify_and_drop,
     spread_through_rectifier,
@@ -63,10 +62,13 @@ def training_pass(net: nn.Module) -> Callable[[Tensor], Tensor]:
 class _Tanh:
     """A layer's tanh."""
 
+    factor = 1.0
+
     def forward(self, values: Tensor) -> None:
         take_tanh(_flat(values))
 
     def backward(self, pulls: Tensor, outputs: Tensor) -> None:
+        """Pull numbers, which are times `factor` already, through what gave `outputs`."""
         pull_through_tanh(_flat(pulls), _flat(outputs))
 
     def backward_from_head(self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor) -> Tensor:
@@ -81,17 +83,18 @@ class _Rectifier:
 
     def __init__(self, dropout: float) -> None:
         self.dropped = np.uint32(round(dropout * 2**32))
-        self.factor = np.float32(1 / (1 - dropout))
+        self.factor = 1 / (1 - dropout)
 
     def forward(self, values: Tensor) -> None:
         if not self.dropped:
             values.relu_()
             return
         keys = torch.randint(2**32, (2,)).numpy().astype(np.uint32)
-        rectify_and_drop(_flat(values), self.dropped, self.factor, *keys)
+        rectify_and_drop(_flat(values), self.dropped, np.float32(self.factor), *keys)
 
     def backward(self, pulls: Tensor, outputs: Tensor) -> None:
-        pull_through_rectifier(_flat(pulls), _flat(outputs), self.factor)
+        """As that of a tanh; by torch, which has all its threads for it."""
+        torch.ops.aten.threshold_backward.grad_input(pulls, outputs, 0, grad_input=pulls)
 
     def backward_from_head(self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor) -> Tensor:
         """As that of a tanh."""
@@ -100,7 +103,7 @@ class _Rectifier:
             pulls.contiguous().numpy(),
             head.numpy(),
             outputs.numpy(),
-            self.factor,
+            np.float32(self.factor),
             spread.numpy(),
             of_head.numpy(),
         )
@@ -168,7 +171,7 @@ class _PerceptronPass(torch.autograd.Function):
             gradients[:0] = [pull.T @ outputs[number], None if bias is None else pull.sum(0)]
             if number:
                 room = ctx.rooms["pull", number].rows(n_rows, weight.shape[1:])
-                pull = torch.mm(pull, weight, out=room)
+                pull = torch.mm(pull, weight * ctx.activation.factor, out=room)
                 ctx.activation.backward(pull, outputs[number])
         return (None, None, None, of_head, *gradients)
 
