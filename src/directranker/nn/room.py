@@ -17,6 +17,7 @@ import torch
 __all__ = ["Room"]
 
 LARGE_PAGES = 1 << 20  # float32 numbers from which NumPy asks the system for large pages: 4 MB
+LINE = 64  # bytes of memory that a processor reads and writes at once
 
 
 class Room:
@@ -38,5 +39,6 @@ def _new(n_rows: int, shape: Sequence[int], device: torch.device) -> torch.Tenso
     if device.type != "cpu":
         return torch.empty((n_rows, *shape), device=device)
     size = n_rows * math.prod(shape)
-    memory = np.empty(max(size, LARGE_PAGES), dtype=np.float32)  # what is not touched costs nothing
-    return torch.from_numpy(memory)[:size].view(n_rows, *shape)
+    memory = np.empty(max(size, LARGE_PAGES) + LINE, dtype=np.float32)  # what is not touched costs nothing
+    first = -memory.ctypes.data % LINE // memory.itemsize
+    return torch.from_numpy(memory[first : first + size]).view(n_rows, *shape)

@@ -3,7 +3,7 @@
 Torch takes each step of a layer by itself, into new memory each time, and draws dropout's random numbers one
 after another; beside a small net's matrix products that is most of the time. Here the products are torch's,
 and what is between them is done in place, in memory that stays from batch to batch. The gradient is that of
-torch's own pass, but for rounding.
+torch's own pass, but for rounding. Features of a piecewise-linear encoding may come as `FilledBins`.
 
 >>> from directranker.nn.direct_ranker_net import DirectRankerNet
 >>> net = DirectRankerNet.build((3,), hidden_layers=(8,), activation="tanh", random_state=0)
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directranker.data.transforms.filled_bins import FilledBins
 from directranker.nn.activation_kernels import (
     Floats,
     pull_through_tanh,
@@ -29,19 +30,29 @@ from directranker.nn.activation_kernels import (
     spread_through_rectifier,
     take_tanh,
 )
+from directranker.nn.bin_layer import bin_gradient, bin_sums
 from directranker.nn.direct_ranker_net import DirectRankerNet
 from directranker.nn.room import Room
 
-__all__ = ["training_pass"]
+__all__ = ["Inputs", "Scorer", "has_own_pass", "training_pass"]
+
+Inputs = Tensor | FilledBins
+Scorer = Callable[[Any], Tensor]
+"""Scores of `Inputs`, or of a tensor where it is a net of torch's."""
 
 Rooms = defaultdict[tuple[str, int], Room]
 """The memory of each layer's outputs, and of what is pulled back through it."""
 
 
-def training_pass(net: nn.Module) -> Callable[[Tensor], Tensor]:
+def has_own_pass(net: nn.Module) -> bool:
+    """Whether it is a plain perceptron, whose quicker pass takes `FilledBins` too."""
+    return _common_activation(net) is not None
+
+
+def training_pass(net: nn.Module) -> Scorer:
     """What scores documents in training: the net, or the quicker pass where it is a plain perceptron.
 
-    Plain are layers of tanh, and rectifiers with or without dropout.
+    Plain are layers of tanh, and rectifiers with or without dropout, which there is in training mode only.
 
     >>> training_pass(nn.Linear(2, 1))
     Linear(in_features=2, out_features=1, bias=True)
@@ -52,9 +63,11 @@ def training_pass(net: nn.Module) -> Callable[[Tensor], Tensor]:
     layers = [module for module in net.feature_net.children() if isinstance(module, nn.Linear)]
     parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
     rooms: Rooms = defaultdict(Room)
+    still = _Rectifier(0.0) if isinstance(activation, _Rectifier) else activation
 
-    def scores(X: Tensor) -> Tensor:
-        return _PerceptronPass.apply(X, activation, rooms, net.head.weight, *parameters)  # type: ignore[no-untyped-call, no-any-return]
+    def scores(X: Inputs) -> Tensor:
+        doing = activation if net.training else still
+        return _PerceptronPass.apply(X, doing, rooms, net.head.weight, *parameters)  # type: ignore[no-untyped-call, no-any-return]
 
     return scores
 
@@ -140,40 +153,52 @@ class _PerceptronPass(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        X: Tensor,
+        X: Inputs,
         activation: _Tanh | _Rectifier,
         rooms: Rooms,
         head: Tensor,
         *layers: Tensor | None,
     ) -> Tensor:
-        outputs = [X]
+        inputs, outputs = X, list[Tensor]()
         for number, (weight, bias) in enumerate(_pairs(layers)):
             output = rooms["output", number].rows(len(X), (len(weight),))
-            if bias is None:
-                torch.mm(outputs[-1], weight.T, out=output)
-            else:
-                torch.addmm(bias, outputs[-1], weight.T, out=output)
-            activation.forward(output)
-            outputs.append(output)
+            inputs = _sums(inputs, weight, bias, output)
+            activation.forward(inputs)
+            outputs.append(inputs)
         ctx.save_for_backward(head, *outputs)
-        ctx.activation, ctx.rooms, ctx.layers = activation, rooms, layers
+        ctx.X, ctx.activation, ctx.rooms, ctx.layers = X, activation, rooms, layers
         return outputs[-1] @ head
 
     @staticmethod
     def backward(ctx: Any, *pulls: Tensor) -> tuple[Tensor | None, ...]:
         head, *outputs = ctx.saved_tensors
         (of_scores,) = pulls
-        layers, n_rows = _pairs(ctx.layers), len(of_scores)
+        layers, n_rows, inputs = _pairs(ctx.layers), len(of_scores), [ctx.X, *outputs]
         pull = ctx.rooms["pull", len(layers)].rows(n_rows, head.shape)
         of_head = ctx.activation.backward_from_head(of_scores, head.detach(), outputs[-1], pull)
         gradients: list[Tensor | None] = []
         for number, (weight, bias) in reversed(list(enumerate(layers))):
-            gradients[:0] = [pull.T @ outputs[number], None if bias is None else pull.sum(0)]
+            of_bias = None if bias is None else pull.sum(0)
+            gradients[:0] = [_gradient(inputs[number], pull, weight.shape[1]), of_bias]
             if number:
                 room = ctx.rooms["pull", number].rows(n_rows, weight.shape[1:])
                 pull = torch.mm(pull, weight * ctx.activation.factor, out=room)
-                ctx.activation.backward(pull, outputs[number])
+                ctx.activation.backward(pull, inputs[number])
         return (None, None, None, of_head, *gradients)
+
+
+def _sums(inputs: Inputs, weight: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    if isinstance(inputs, FilledBins):
+        return bin_sums(inputs, weight, out.zero_() if bias is None else out.copy_(bias))
+    if bias is None:
+        return torch.mm(inputs, weight.T, out=out)
+    return torch.addmm(bias, inputs, weight.T, out=out)
+
+
+def _gradient(inputs: Inputs, pulls: Tensor, n_columns: int) -> Tensor:
+    if isinstance(inputs, FilledBins):
+        return bin_gradient(inputs, pulls, n_columns)
+    return pulls.T @ inputs
 
 
 def _pairs(layers: tuple[Tensor | None, ...]) -> list[tuple[Tensor, Tensor | None]]:

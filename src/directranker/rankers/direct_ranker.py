@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from directranker.data.transforms import PiecewiseLinear
 from directranker.metrics import Metric
 from directranker.rankers.base import TrainingData, as_metric, as_seed
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
@@ -205,6 +207,7 @@ class DirectRanker(NetRanker):
         return cls(**{**published, **changes})
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+        from directranker.nn.training_pass import has_own_pass
         from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.training.batches import Lists
         from directranker.training.loop import train
@@ -222,16 +225,17 @@ class DirectRanker(NetRanker):
             n_documents=len(data.relevance),
             n_columns=n_columns_of(self.transform_),
         )
-        features = self._encoded(data, device)
         net = self.build_net(random_state=seed).to(device)
+        as_bins = isinstance(self.transform_, PiecewiseLinear) and has_own_pass(net)
+        encoded = partial(self._encoded, device=device, as_bins=as_bins)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
         trained = train(
             net,
             ObjectiveCost(objective, self.max_pairs),
-            features,
+            encoded(data),
             lists,
             self._options(seed),
-            validation=None if validation is None else self._validation(validation, metric, device),
+            validation=None if validation is None else as_validation(validation, encoded(validation), metric),
             checkpoint=checkpoint,
         )
         self.net_ = net.to("cpu")
@@ -305,19 +309,18 @@ class DirectRanker(NetRanker):
             title=type(self).__name__,
         )
 
-    def _encoded(self, data: TrainingData, device: torch.device) -> EncodedFeatures:
+    def _encoded(self, data: TrainingData, *, device: torch.device, as_bins: bool) -> EncodedFeatures:
         from directranker.training.batches import EncodedFeatures
 
-        shape = self._input_shape()
         return EncodedFeatures(
-            data.table, self.transform_, data.query_of_row, device, rows=data.rows, shape=shape
+            data.table,
+            self.transform_,
+            data.query_of_row,
+            device,
+            rows=data.rows,
+            shape=self._input_shape(),
+            as_bins=as_bins,
         )
-
-    def _validation(self, data: TrainingData, metric: Metric, device: torch.device) -> Validation:
-        from directranker.training.loop import Validation
-
-        features = self._encoded(data, device)
-        return Validation(features, data.relevance, data.offsets, metric)
 
     def _checkpoint(
         self, seed: int, data: TrainingData, validation: TrainingData | None
@@ -347,6 +350,13 @@ class DirectRanker(NetRanker):
         from directranker.nn import compare_scores
 
         return compare_scores(first, second, self.head_activation).astype(np.float64)
+
+
+def as_validation(data: TrainingData, features: EncodedFeatures, metric: Metric) -> Validation:
+    """The part that tells when to stop."""
+    from directranker.training.loop import Validation
+
+    return Validation(features, data.relevance, data.offsets, metric)
 
 
 def as_device(device: str) -> torch.device:

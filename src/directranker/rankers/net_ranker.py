@@ -137,7 +137,7 @@ class NetRanker(TransformingRanker):
         table, transform = row_by_row(self.transform_, table, query)
         cpu, shape = torch.device("cpu"), self._input_shape()
         features = EncodedFeatures(table, transform, query, cpu, shape=shape, keep=False)
-        return score_documents(self.net_, features, len(table))
+        return score_documents(self.net_.eval(), features, len(table))
 
     def _scorer(self) -> PerceptronScorer | None:
         """What scores without torch; None where torch must do it."""

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.data.transforms import Unchanged
+from directranker.data.transforms.filled_bins import FilledBins, bin_starts, fill_bins
 from directranker.nn.room import Room
+from directranker.nn.training_pass import Inputs
 from directranker.pairs import QueryClasses, classes_of
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
@@ -154,10 +156,12 @@ class EncodedFeatures:
         rows: IntArray | None = None,
         shape: tuple[int, ...] | None = None,
         keep: bool = True,
+        as_bins: bool = False,
     ) -> None:
         """Document i has the table's row i, or `rows[i]`, and belongs to `query[i]`.
 
-        The net gets rows, or documents of this shape. What is only read once need not be kept.
+        The net gets rows, or documents of this shape, or with `as_bins` the `FilledBins` of a
+        piecewise-linear encoding. What is only read once need not be kept.
         """
         self._table = table
         self._rows = rows
@@ -165,30 +169,44 @@ class EncodedFeatures:
         self._query = query
         self._device = device
         self._shape = shape
-        self.bytes_per_row = 4 * self._encode(np.arange(min(1, len(query)))).shape[1]
+        self._starts = bin_starts(transform) if as_bins else None
+        self._row_bytes = 4 * self._encode(np.arange(min(1, len(query)))).shape[1]
         self._whole = self._kept() if keep else None
+
+    @property
+    def bytes_per_row(self) -> int:
+        """What a document takes when all its columns are formed."""
+        return self._row_bytes if self._starts is None else 4 * len(self._starts)
 
     def _kept(self) -> torch.Tensor | None:
         """The whole table as the net sees it, by the table's rows, where that costs little or nothing."""
         if isinstance(self._transform, Unchanged) and self._device.type == "cpu":
             return _shared_tensor(self._table)
-        if len(self._query) * self.bytes_per_row > CACHED_BYTES:
+        if len(self._query) * self._row_bytes > CACHED_BYTES:
             return None
         encoded = self._encode(np.arange(len(self._query)))
         self._rows = None  # what is kept is in the order of the documents
         return encoded
 
     def _encode(self, documents: IntArray) -> torch.Tensor:
-        rows = documents if self._rows is None else self._rows[documents]
-        encoded = self._transform.transform(self._table[rows], qid=self._query[documents])
+        rows = self._table[documents if self._rows is None else self._rows[documents]]
+        if self._starts is not None:
+            return torch.from_numpy(fill_bins(self._transform, rows).packed)
+        encoded = self._transform.transform(rows, qid=self._query[documents])
         return torch.from_numpy(np.ascontiguousarray(encoded, dtype=np.float32)).to(self._device)
 
-    def of(self, documents: IntArray, *, room: Room | None = None) -> torch.Tensor:
+    def of(self, documents: IntArray, *, room: Room | None = None) -> Inputs:
         """The encoded features of these documents; with `room` they lie there until the next call."""
-        if self._whole is None:
-            encoded = self._encode(documents)
-        else:
-            rows = torch.from_numpy(documents if self._rows is None else self._rows[documents])
-            out = None if room is None else room.rows(len(rows), self._whole.shape[1:], self._device)
-            encoded = torch.index_select(self._whole, 0, rows.to(self._device), out=out)
+        encoded = self._encode(documents) if self._whole is None else self._gathered(documents, room)
+        if self._starts is not None:
+            return FilledBins(encoded.numpy(), self._starts)
         return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)
+
+    def _gathered(self, documents: IntArray, room: Room | None) -> torch.Tensor:
+        if self._whole is None:
+            raise ValueError("nothing is kept to gather from")
+        rows = torch.from_numpy(documents if self._rows is None else self._rows[documents])
+        out = None
+        if room is not None:
+            out = room.rows(len(rows), self._whole.shape[1:], self._device).view(self._whole.dtype)
+        return torch.index_select(self._whole, 0, rows.to(self._device), out=out)

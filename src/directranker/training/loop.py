@@ -24,7 +24,7 @@ from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
 from directranker.nn.room import Room
-from directranker.nn.training_pass import training_pass
+from directranker.nn.training_pass import Scorer, training_pass
 from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt
@@ -70,9 +70,9 @@ class Validation:
     offsets: IntArray
     metric: Metric
 
-    def measure(self, net: torch.nn.Module) -> float:
-        """The mean of the metric with the net as it is."""
-        scores = score_documents(net, self.features, len(self.relevance))
+    def measure(self, score: Scorer) -> float:
+        """The mean of the metric with the net, in evaluation mode, as it is."""
+        scores = score_documents(score, self.features, len(self.relevance))
         return self.metric(self.relevance, scores, offsets=self.offsets)
 
 
@@ -92,15 +92,14 @@ class Trained:
     stopped: Stopped
 
 
-def score_documents(net: torch.nn.Module, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
-    """Scores of all rows, some thousands at a time; the net is left in evaluation mode."""
-    net.eval()
+def score_documents(score: Scorer, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
+    """Scores of all rows by a net in evaluation mode, some thousands at a time."""
     scores, room = np.empty(n_rows, dtype=np.float32), Room()
     at_a_time = max(1, SCORED_BYTES // max(1, features.bytes_per_row))
-    with torch.inference_mode():
+    with torch.no_grad():  # not inference_mode: what is laid out for scores serves training, too
         for start in range(0, n_rows, at_a_time):
             rows = np.arange(start, min(start + at_a_time, n_rows))
-            scores[rows] = net(features.of(rows, room=room)).cpu().numpy()
+            scores[rows] = score(features.of(rows, room=room)).cpu().numpy()
     return scores
 
 
@@ -240,7 +239,8 @@ class _Training:
             weights.append(len(batch.offsets) - 1)
             if self.options.max_steps is not None and self.state.step >= self.options.max_steps:
                 break
-        metric = None if self.validation is None else self.validation.measure(self.net)
+        self.net.eval()
+        metric = None if self.validation is None else self.validation.measure(self.scores_of)
         return EpochRecord(
             epoch=epoch + 1,
             cost=float(np.average(costs, weights=weights)) if costs else 0.0,
