@@ -21,9 +21,9 @@ import pytest
 
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
-from directranker.experiments.answering import status_of
 from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.protocol import by_protocol, rotated_folds
+from directranker.experiments.status import status_of
 
 GRID = """
 [RankSVM]
@@ -181,11 +181,14 @@ def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) 
     assert seconds < 3
 
 
-def test_nothing_heavy_is_loaded_to_show_a_finished_comparison(place: Path) -> None:
+@pytest.mark.parametrize("only_status", [[], ["--status"]])
+def test_nothing_heavy_is_loaded_to_show_a_comparison_or_how_far_it_is(
+    place: Path, only_status: list[str]
+) -> None:
     script = f"""
 import sys
 from directranker.cli import main
-sys.argv = ["directranker", "compare", "data", *{OPTIONS!r}, "--out", "whole"]
+sys.argv = ["directranker", "compare", "data", *{OPTIONS!r}, "--out", "whole", *{only_status!r}]
 try:
     main()
 except SystemExit as end:

@@ -23,9 +23,10 @@ from contextlib import closing
 from dataclasses import replace
 
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.cells import Cell, Fit, Keys
+from directranker.model_selection.cells import Fit, Keys
 from directranker.model_selection.cluster import run_on_cluster
 from directranker.model_selection.fingerprints import data_fingerprint, environment_fingerprint
+from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, threads_each
