@@ -118,7 +118,8 @@ class Runner:
             keys = {metric: key for metric, key in self._keys.of_cells(fit).items() if key not in known}
             if keys:
                 alike = (self._keys.of_training(fit), fit.test.data, fit.test.digest, fit.convention)
-                _, together = missing.setdefault((*alike, str(fit.keep_queries)), (fit, {}))
+                kept = (str(fit.keep_queries), str(fit.shown))
+                _, together = missing.setdefault((*alike, *kept), (fit, {}))
                 together.update(keys)
         environment = environment_fingerprint()
         return [Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()]
