@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint bench docs clean
+.PHONY: run test environment lint bench docs clean
 
 run: $(VENV)/.compiled
 	$(BIN)/directranker demo
 
-test: lint $(VENV)/.kernels
-	$(BIN)/python -m pytest
+# Two at a time (`make -j2 test`) the linters and the compiler share the cores. Tests of a file stay together, as
+# they share what they set up; in the order of the files, so that the long ones are not the last.
+test: lint $(VENV)/.compiled-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+environment: $(VENV)/.installed-dev
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -51,6 +55,10 @@ $(VENV)/.kernels: $(shell find src -name '*.py') | $(BIN)/python
 $(VENV)/.compiled: $(VENV)/.kernels $(VENV)/.installed
 	$(BIN)/directranker compile
 	touch $@
+
+$(VENV)/.compiled-dev: $(VENV)/.kernels $(VENV)/.installed-dev
+	$(BIN)/directranker compile
+	touch $(VENV)/.compiled $@
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

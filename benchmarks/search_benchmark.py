@@ -2,7 +2,8 @@
 
 A grid search of DirectRankers with a fixed number of epochs on generated data, each training of a second or
 two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure; they take turns.
-Then the same search in two worker processes, whose start counts. Last, what is finished already: the same
+Then the same search in two worker processes. They start in the first round, whose seconds hold that too, and
+stay for the others, as they stay for all that a comparison trains. Last, what is finished already: the same
 search again in this process, and `directranker compare` in a fresh one. Exit code 1: something is missed.
 
     python benchmarks/search_benchmark.py [--queries 600] [--epochs 8] [--candidates 8] [--only fits,workers]
@@ -88,7 +89,8 @@ def check_workers(run: Callable[..., None]) -> bool:
 def check_ratio(works: Mapping[str, Callable[[], None]], first: str, second: str, most: float) -> bool:
     """Time both in turns; the median of the ratios counts."""
     seconds = compare(works, ROUNDS)
-    print(", ".join(f"{name} {median(each):.1f} s" for name, each in seconds.items()))
+    for name, each in seconds.items():
+        print(f"{name}: {', '.join(f'{one:.1f}' for one in each)} s")
     ratios = [one / other for one, other in zip(seconds[first], seconds[second], strict=True)]
     return check(f"{first} ÷ {second}", median(ratios), most)
 

@@ -1,4 +1,4 @@
-"""The command line as a user runs it: in a process of its own."""
+"""The command line as a user runs it: in a process of its own, or in this one where that is all the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-import directranker
 from directranker import RankingDataset, evaluate, example_dataset, read_letor, write_letor
+
+import commands_here
 
 
 def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -24,6 +26,20 @@ def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Completed
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "directranker", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cwd)
+
+
+class Ended(NamedTuple):
+    """How a command ended, in text."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_here(*arguments: str | Path, cwd: Path | None = None) -> Ended:
+    """The same in this process."""
+    done = commands_here.run_here(*arguments, cwd=cwd or Path.cwd())
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture
@@ -74,23 +90,21 @@ assert not heavy, heavy
     ],
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = run(command, "--help")
+    done = run_here(command, "--help")
     assert done.returncode == 0
     assert f"directranker {command}" in done.stdout.split("Example:")[1]
 
 
-def test_nothing_is_left_to_compile_after_compile(tmp_path: Path) -> None:
-    def kernels() -> set[Path]:
-        return set(Path(directranker.__file__).parent.rglob("*.nbc"))
-
+def test_nothing_is_left_to_compile_after_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("compile").stdout.startswith("All kernels are compiled")
-    ready = kernels()
-    assert ready
     example_dataset().select(range(30)).save(tmp_path / "data")
+    monkeypatch.setenv("NUMBA_DEBUG_CACHE", "1")
     done = run("compare", tmp_path / "data", "--folds", "3", "--inner-folds", "vali", "--seeds", "1",
-               "--rankers", "DirectRanker,LambdaDirectRanker,AdaRank", "--out", tmp_path / "out")  # fmt: skip
+               "--rankers", "DirectRanker,LambdaDirectRanker,AdaRank", "--out", tmp_path / "out",
+               "--workers", "1")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert kernels() == ready
+    assert "[cache] data loaded" in done.stdout
+    assert "[cache] data saved" not in done.stdout
 
 
 def test_version() -> None:
@@ -130,7 +144,7 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path: Path, arguments: list[str
     (tmp_path / "two.txt").write_text("1\n2\n")
     (tmp_path / "empty.txt").touch()
     before = sorted(path.name for path in tmp_path.iterdir())
-    done = run(*arguments, cwd=tmp_path)
+    done = run_here(*arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith(message)
@@ -142,7 +156,7 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path: Path, arguments: list[str
     "arguments", [["inspect"], ["fly"], ["inspect", "a", "--json=3"], ["convert", "a"], []]
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
-    done = run(*arguments)
+    done = run_here(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -159,16 +173,16 @@ def test_unreadable_file(tmp_path: Path) -> None:
     path = tmp_path / "secret.txt"
     path.write_text("0 qid:1 1:1\n")
     path.chmod(0)
-    done = run("inspect", path)
+    done = run_here("inspect", path)
     assert (done.returncode, done.stderr) == (1, f"directranker: {path}: Permission denied\n")
 
 
 def test_inspect_for_people_and_machines(letor: Path) -> None:
-    done = run("inspect", letor.name, cwd=letor.parent)
+    done = run_here("inspect", letor.name, cwd=letor.parent)
     assert done.returncode == 0, done.stderr
     data = read_letor(letor)
     assert f"data.txt: {data.n_documents} documents, 20 queries, 20 features" in done.stdout
-    values = json.loads(run("inspect", letor, "--json").stdout)[str(letor)]
+    values = json.loads(run_here("inspect", letor, "--json").stdout)[str(letor)]
     assert values["n_documents"] == data.n_documents
     assert sum(values["label_counts"].values()) == data.n_documents
 
@@ -180,16 +194,16 @@ def test_inspect_finds_queries_shared_by_the_parts_of_a_fold(tmp_path: Path) -> 
     for part, queries in {"train": range(30), "vali": range(30, 40), "test": range(38, 50)}.items():
         write_letor(data.select(queries), fold / f"{part}.txt")
     for path in (fold, tmp_path):
-        done = run("inspect", path)
+        done = run_here("inspect", path)
         assert done.returncode == 0, done.stderr
         assert "2 of 10 queries (20 %) of vali stand in test too" in done.stdout
     (fold / "vali.txt").unlink()
-    assert "vali.txt is missing" in run("inspect", fold).stderr
+    assert "vali.txt is missing" in run_here("inspect", fold).stderr
 
 
 def test_inspect_reads_what_is_not_finite(tmp_path: Path) -> None:
     (tmp_path / "odd.txt").write_text("0 qid:1 1:nan 2:1\n1 qid:1 1:inf 2:2\n")
-    done = run("inspect", tmp_path / "odd.txt")
+    done = run_here("inspect", tmp_path / "odd.txt")
     assert done.returncode == 0, done.stderr
     assert "NaN" in done.stdout
     assert "infinite" in done.stdout
@@ -209,13 +223,15 @@ def test_convert_goes_round_all_formats(letor: Path, tmp_path: Path) -> None:
 def test_evaluate_puts_scores_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "data.txt").write_text("0 qid:2 1:1\n1 qid:1 1:1\n2 qid:2 1:1\n0 qid:1 1:1\n")
     (tmp_path / "scores.txt").write_text("0.1\n0.2\n0.3\n0.4\n")
-    done = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all", "--json")
+    done = run_here(
+        "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all", "--json"
+    )
     figures = json.loads(done.stdout)
     assert figures["paper"]["map"] == pytest.approx((1 + 1 / 2) / 2)
     for name, values in figures.items():
         expected = evaluate([0, 1, 2, 0], np.arange(4), qid=[2, 1, 2, 1], convention=name)
         assert values == pytest.approx(expected)
-    table = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt").stdout
+    table = run_here("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt").stdout
     assert "paper" in table
     assert "0.7500" in table
 
@@ -225,17 +241,17 @@ def test_evaluate_goes_on_where_one_convention_cannot(tmp_path: Path) -> None:
     (tmp_path / "none.txt").write_text("0 qid:1 1:1\n0 qid:1 1:1\n")
     (tmp_path / "scores.txt").write_text("1\n2\n")
     figures = json.loads(
-        run(
+        run_here(
             "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all", "--json"
         ).stdout
     )
     assert "has no gain in the table" in figures["letor4"]["error"]
     assert figures["paper"]["map"] == 0.5
-    table = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all")
+    table = run_here("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "all")
     assert table.returncode == 0
-    alone = run("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "letor4")
+    alone = run_here("evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--convention", "letor4")
     assert alone.returncode == 1
-    nothing = run("evaluate", tmp_path / "scores.txt", tmp_path / "none.txt", "--json")
+    nothing = run_here("evaluate", tmp_path / "scores.txt", tmp_path / "none.txt", "--json")
     assert json.loads(nothing.stdout)["paper"] == {"ndcg@10": None, "map": None}
 
 

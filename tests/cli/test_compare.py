@@ -21,9 +21,9 @@ import pytest
 
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
-from directranker.experiments.answering import status_of
 from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.protocol import by_protocol, rotated_folds
+from directranker.experiments.status import status_of
 
 GRID = """
 [RankSVM]
@@ -181,11 +181,14 @@ def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) 
     assert seconds < 3
 
 
-def test_nothing_heavy_is_loaded_to_show_a_finished_comparison(place: Path) -> None:
+@pytest.mark.parametrize("only_status", [[], ["--status"]])
+def test_nothing_heavy_is_loaded_to_show_a_comparison_or_how_far_it_is(
+    place: Path, only_status: list[str]
+) -> None:
     script = f"""
 import sys
 from directranker.cli import main
-sys.argv = ["directranker", "compare", "data", *{OPTIONS!r}, "--out", "whole"]
+sys.argv = ["directranker", "compare", "data", *{OPTIONS!r}, "--out", "whole", *{only_status!r}]
 try:
     main()
 except SystemExit as end:
@@ -256,7 +259,7 @@ def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., End
     assert [fold["score"] for fold in measured["folds"]] == pytest.approx(expected)
 
 
-def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> None:
+def test_killed_at_random_moments_and_then_run_twice_at_once_it_ends_with_the_same_table(place: Path) -> None:
     generator = np.random.default_rng(3)
     arguments = ("compare", "data", *OPTIONS, "--out", "killed", "--workers", "1")
     counts = [0]
@@ -270,9 +273,15 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(place: Path) -> No
         process.communicate()
         counts.append(n_cells(place / "killed"))
         assert counts[-1] >= counts[-2]
-    done = run(*arguments, cwd=place)
-    assert done.returncode == 0, done.stderr
+    both = [start(*arguments, cwd=place) for _ in range(2)]
+    ends = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], ends
+    assert [errors for _, errors in ends] == ["", ""]
+    assert all(output.endswith("report:  killed/report.html\n") for output, _ in ends)
+    assert n_cells(place / "killed") == 66
     assert table(place / "killed") == table(place / "whole")
+    left = {path.name for path in (place / "killed").iterdir() if not path.name.endswith(".partial")}
+    assert left == {path.name for path in (place / "whole").iterdir()}
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(place: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,7 +25,6 @@ from directranker import (
     write_letor,
     write_parquet,
 )
-from directranker.cli import main
 from directranker.cli.converting import convert
 from directranker.cli.describing import info
 from directranker.cli.evaluating import evaluate
@@ -40,28 +37,7 @@ from directranker.cli.training import train
 from directranker.cli.tuning import tune
 from directranker.persistence import load_ranker
 
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-
-
-def run(*arguments: str | Path, cwd: Path, text: bytes = b"") -> Done:
-    """Run a command in this process, which has imported all that it needs."""
-    out, err, given = (io.TextIOWrapper(io.BytesIO(content)) for content in (b"", b"", text))
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(cwd)
-        patch.setenv("COLUMNS", "100")
-        patch.setattr(sys, "argv", ["directranker", *map(str, arguments)])
-        patch.setattr(sys, "stdin", given)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    for stream in (out, err):
-        stream.flush()
-    return Done(int(ended.value.code or 0), out.buffer.getvalue(), err.buffer.getvalue())
+from commands_here import run_here as run
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,9 @@ def test_the_protocol_binarises_and_leaves_out_queries() -> None:
     assert by_protocol(small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
     with pytest.raises(DataError, match="Fold1: no query of train has a document with a label of 3"):
         by_protocol(small_fold(), 3)
+    empty = replace(small_fold(), vali=small_fold().vali.select([]))
+    with pytest.raises(DataError, match="Fold1: vali holds no query; a comparison needs all three parts"):
+        by_protocol(empty, None)
 
 
 def write_fold_folder(folder: Path, n_folds: int = 5) -> None:

@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 import sklearn
 from scipy.stats import loguniform, norm, randint
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker import RankingDataset, SearchResult, evaluate, example_dataset, grid_search
-from directranker.data.transforms import PiecewiseLinear
+from directranker.data.transforms import PiecewiseLinear, QueryMinMax
 from directranker.model_selection import Progress, trained_for
 from directranker.model_selection.cross_validation import query_folds
+from directranker.model_selection.fitting import fit_by_query, predict_by_query
 from directranker.model_selection.halving import budgets
 from directranker.rankers import (
     AdaRank,
@@ -191,6 +194,26 @@ def test_folds_never_cut_a_query() -> None:
     for folds in (1, 12):
         with pytest.raises(ValueError, match=f"{folds} folds of 11 queries cannot be made"):
             query_folds("all", data, folds)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), QueryMinMax()])
+def test_the_last_step_of_a_pipeline_sees_the_validation_part_transformed(scaler: Any) -> None:
+    train, vali, test = made_up(60).split(0.5, 0.2, random_state=0)
+    ranker = RankNet(max_epochs=4, learning_rate=0.5, patience=1, random_state=0, progress=False)
+    pipeline = fit_by_query(make_pipeline(clone(scaler), clone(ranker)), train, vali)
+    with config_context(enable_metadata_routing=True):
+        takes = {} if isinstance(scaler, StandardScaler) else {"qid": train.qid}
+        scaler.fit(train.features, **takes)
+        seen = [
+            scaler.transform(part.features, **({"qid": part.qid} if takes else {}))
+            for part in (train, vali, test)
+        ]
+    alone = clone(ranker).fit(
+        seen[0], train.relevance, qid=train.qid, eval_set=(seen[1], vali.relevance, vali.qid)
+    )
+    np.testing.assert_array_equal(predict_by_query(pipeline, test), alone.predict(seen[2]))
+    without = fit_by_query(make_pipeline(clone(scaler), clone(ranker)), train)
+    assert not np.array_equal(predict_by_query(without, test), alone.predict(seen[2]))
 
 
 class QuerySizes(CountingRanker):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,31 @@ def test_optimizers_by_name_and_class(data: RankingDataset) -> None:
         small(optimizer=3).fit(data)
     with pytest.raises(ValueError, match="does not take these options"):
         small(optimizer="adam", momentum=0.9).fit(data)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_optimizers_by_name_step_as_torchs_own(kind: type[torch.optim.Optimizer]) -> None:
+    start = torch.linspace(-1, 1, 50)
+    ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
+    options: Any = {"lr": 0.1, "weight_decay": 0.1, "fused": True}
+    named = make_optimizer(kind.__name__.lower(), [ours], learning_rate=0.1, weight_decay=0.1)
+    for optimizer, parameter in ((named, ours), (kind([theirs], **options), theirs)):
+        for _ in range(3):
+            optimizer.zero_grad()
+            parameter.grad = 2 * parameter.detach()
+            optimizer.step()
+    assert torch.equal(ours, theirs)
+    assert not torch.equal(ours, start)
+
+
+def test_training_does_not_load_the_compiler_of_torch() -> None:
+    script = """
+import sys
+from directranker import RankNet, example_dataset
+RankNet(max_epochs=1, progress=False).fit(example_dataset().select(range(20)))
+assert "torch" in sys.modules and "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_history_callbacks_and_early_stopping(data: RankingDataset) -> None:

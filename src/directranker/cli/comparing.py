@@ -155,7 +155,7 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
 
 def _print_status(folder: Path, *, as_json: bool) -> None:
     from directranker.cli.comparison_view import print_status
-    from directranker.experiments.answering import status_of
+    from directranker.experiments.status import status_of
 
     status = status_of(folder)
     if as_json:

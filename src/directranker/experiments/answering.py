@@ -19,19 +19,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from directranker.data.files import write_atomically
-from directranker.errors import StorageError
-from directranker.experiments.comparison import CELLS, compare_rankers, entries_of
+from directranker.experiments.comparison import compare_rankers, entries_of
+from directranker.experiments.files import PLANNED
 from directranker.experiments.protocol import open_folds
 from directranker.experiments.request import Request, write_request
 from directranker.experiments.results import Comparison, write_results
-from directranker.model_selection.nested import CellCount, count_cells, planned_cells
+from directranker.model_selection.nested import planned_cells
 from directranker.model_selection.progress import Report
 from directranker.model_selection.search import checked_metrics
-from directranker.model_selection.store import CellStore
 
-__all__ = ["answer", "status_of"]
-
-PLANNED = "planned.json"
+__all__ = ["answer"]
 
 
 def answer(
@@ -83,18 +80,3 @@ def _inner_folds(text: str) -> int | Literal["vali"]:
     if not text.isdigit():
         raise ValueError(f"inner folds are {text!r}; give a number from 2 on, or 'vali'")
     return int(text)
-
-
-def status_of(folder: str | Path) -> dict[str, CellCount]:
-    """How many cells of each ranker are finished, of the comparison last started with this folder."""
-    path = Path(folder) / PLANNED
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; no comparison was started with this folder")
-    try:
-        planned = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StorageError(f"{path} is no JSON ({error}); start the comparison again") from None
-    if not (Path(folder) / CELLS).is_file():
-        return {ranker: CellCount(0, len(cells)) for ranker, cells in planned.items()}
-    with CellStore(Path(folder) / CELLS) as store:
-        return count_cells(planned, store)

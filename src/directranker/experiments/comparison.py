@@ -28,6 +28,7 @@ from directranker.data.folds import PARTS, Fold
 from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
+from directranker.experiments.files import CELLS
 from directranker.experiments.grids import as_grid
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
@@ -50,9 +51,7 @@ from directranker.model_selection.nested_result import FoldResult, NestedResult
 from directranker.model_selection.plan import Entry
 from directranker.model_selection.progress import Report
 
-__all__ = ["CELLS", "compare_rankers", "entries_of"]
-
-CELLS = "cells.sqlite"
+__all__ = ["compare_rankers", "entries_of"]
 
 
 def compare_rankers(

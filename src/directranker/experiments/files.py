@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES", "HISTORIES", "NEIGHBOURS", "SENSITIVITY"]
+__all__ = ["CELLS", "EXAMPLES", "HISTORIES", "NEIGHBOURS", "PLANNED", "SENSITIVITY"]
 
+CELLS = "cells.sqlite"
 EXAMPLES = "examples.json"
 HISTORIES = "histories.json"
 NEIGHBOURS = "neighbours.json"
+PLANNED = "planned.json"
 SENSITIVITY = "sensitivity.json"

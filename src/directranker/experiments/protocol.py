@@ -113,6 +113,8 @@ def by_protocol(fold: Fold, threshold: float | None) -> Fold:
         parts = {name: part.binarise(threshold).only_queries_with_relevant() for name, part in parts.items()}
     for name, part in parts.items():
         if not part.n_queries:
+            if threshold is None:
+                raise DataError(f"{fold.name}: {name} holds no query; a comparison needs all three parts")
             raise DataError(
                 f"{fold.name}: no query of {name} has a document with a label of {threshold:g} or more; "
                 "choose another threshold"

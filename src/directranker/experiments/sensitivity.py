@@ -32,9 +32,10 @@ from directranker.errors import TrainingWarning
 from directranker.experiments.contenders import CONTENDERS
 from directranker.metrics import Metric
 from directranker.metrics.rules import unknown_word
-from directranker.model_selection.cells import Cell, configured
+from directranker.model_selection.cells import configured
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
+from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes

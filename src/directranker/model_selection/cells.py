@@ -22,7 +22,6 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from directranker.data.dataset import RankingDataset
@@ -30,7 +29,7 @@ from directranker.metrics import Metric
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
 
-__all__ = ["Cell", "Fit", "Keys", "Part", "configured"]
+__all__ = ["Fit", "Keys", "Part", "configured"]
 
 
 @dataclass(frozen=True)
@@ -91,33 +90,6 @@ class Fit:
         if self.inner_fold is not None:
             place.append(f"inner fold {self.inner_fold + 1}")
         return f"{', '.join(words)} ({', '.join(place)}, seed {self.seed})"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A finished value: what was trained where, how good it is, and how long it took."""
-
-    key: str
-    data: str
-    fold: str
-    ranker: str
-    parameters: Mapping[str, Any]
-    """For people: what JSON cannot hold is in words."""
-    inner_fold: int | None
-    metric: str
-    seed: int
-    score: float
-    per_query: NDArray[np.float64] | None
-    fit_seconds: float
-    score_seconds: float
-    n_train: int
-    """Documents learnt from."""
-    n_test: int
-    threads: int
-    finished: str
-    """When, as ISO 8601."""
-    look: Mapping[str, Any] | None = None
-    """How the training went and how it ranks some queries; see `closer_look`."""
 
 
 class Keys:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.cells import Cell, Fit, Part
+from directranker.model_selection.cells import Fit, Part
+from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Tally
 from directranker.model_selection.running import Runner
 

@@ -25,13 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError, TrainingWarning
 from directranker.metrics import evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
-from directranker.model_selection.cells import Cell, Fit, configured
+from directranker.model_selection.cells import Fit, configured
 from directranker.model_selection.closer_look import look_closer
+from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised
@@ -120,7 +122,8 @@ def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset]
 def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDataset | None = None) -> Any:
     """Fit on a data set; queries reach whoever takes `qid`, also within a pipeline.
 
-    `validation` is handed as `eval_set` to estimators whose `fit` names it; a pipeline's does not.
+    `validation` is handed as `eval_set` to estimators whose `fit` names it. The last step of a pipeline gets
+    it as the steps before, fitted on `train` alone, transform it; not where the pipeline has a `memory`.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
@@ -135,10 +138,22 @@ def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDatas
     True
     True
     """
-    options: dict[str, Any] = {}
-    if validation is not None and "eval_set" in inspect.signature(estimator.fit).parameters:
-        options["eval_set"] = (validation.features, validation.relevance, query_numbers(validation))
-    return _with_queries(estimator.fit, train, train.features, train.relevance, **options)
+    if validation is None:
+        return _with_queries(estimator.fit, train, train.features, train.relevance)
+    last, features, unseen = estimator, train.features, validation.features
+    if isinstance(estimator, Pipeline) and estimator.memory is None:
+        last = estimator[-1]  # the step itself, no copy, as those before
+        if len(estimator) > 1:
+            features = _with_queries(estimator[:-1].fit_transform, train, features, train.relevance)
+            unseen = _with_queries(estimator[:-1].transform, validation, unseen)
+    _with_queries(last.fit, train, features, train.relevance, **_eval_set(last, validation, unseen))
+    return estimator
+
+
+def _eval_set(estimator: Any, validation: RankingDataset, features: Any) -> dict[str, Any]:
+    if "eval_set" not in inspect.signature(estimator.fit).parameters:
+        return {}
+    return {"eval_set": (features, validation.relevance, query_numbers(validation))}
 
 
 def predict_by_query(estimator: Any, data: RankingDataset) -> NDArray[Any]:

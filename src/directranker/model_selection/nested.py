@@ -32,9 +32,8 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search import StorePlace, opened_store
 from directranker.model_selection.search_result import best_candidate
-from directranker.model_selection.store import CellStore
 
-__all__ = ["CellCount", "count_cells", "nested_grid_search", "nested_searches", "planned_cells"]
+__all__ = ["nested_grid_search", "nested_searches", "planned_cells"]
 
 
 def nested_grid_search(
@@ -167,19 +166,3 @@ def planned_cells(
     """
     plan = Plan(entries, folds, metrics, inner_folds=inner_folds, seeds=seeds, convention=convention)
     return plan.cell_keys()
-
-
-class CellCount(NamedTuple):
-    """How many of the planned cells are there."""
-
-    done: int
-    total: int
-
-
-def count_cells(planned: Mapping[str, Sequence[Sequence[str]]], store: CellStore) -> dict[str, CellCount]:
-    """How far a search is, per entry of `planned_cells`; another process may be running it."""
-    known = store.known(key for cells in planned.values() for keys in cells for key in keys)
-    return {
-        name: CellCount(sum(not known.isdisjoint(keys) for keys in cells), len(cells))
-        for name, cells in planned.items()
-    }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from directranker.data.grouping import QueryIds
 from directranker.metrics.rules import unknown_word
-from directranker.model_selection.cells import Cell
+from directranker.model_selection.finished_cell import Cell
 
 __all__ = ["FoldResult", "NestedResult"]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from directranker.model_selection.cells import Cell
 from directranker.model_selection.describing import digest_of
+from directranker.model_selection.finished_cell import Cell
 
 __all__ = ["Progress", "Report", "Tally"]
 

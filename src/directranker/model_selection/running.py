@@ -23,9 +23,10 @@ from contextlib import closing
 from dataclasses import replace
 
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.cells import Cell, Fit, Keys
+from directranker.model_selection.cells import Fit, Keys
 from directranker.model_selection.cluster import run_on_cluster
 from directranker.model_selection.fingerprints import data_fingerprint, environment_fingerprint
+from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, threads_each
@@ -117,7 +118,8 @@ class Runner:
             keys = {metric: key for metric, key in self._keys.of_cells(fit).items() if key not in known}
             if keys:
                 alike = (self._keys.of_training(fit), fit.test.data, fit.test.digest, fit.convention)
-                _, together = missing.setdefault((*alike, str(fit.keep_queries)), (fit, {}))
+                kept = (str(fit.keep_queries), str(fit.shown))
+                _, together = missing.setdefault((*alike, *kept), (fit, {}))
                 together.update(keys)
         environment = environment_fingerprint()
         return [Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()]

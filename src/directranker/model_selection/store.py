@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from directranker.errors import StorageError
-from directranker.model_selection.cells import Cell
+from directranker.model_selection.finished_cell import Cell
 
 __all__ = ["CellStore"]
 

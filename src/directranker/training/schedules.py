@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -22,10 +23,22 @@ from directranker.metrics.rules import unknown_word
 
 __all__ = ["OPTIMIZERS", "SCHEDULES", "learning_rate_factor", "make_optimizer"]
 
+
+def _without_compiler(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """The same optimiser, whose methods do not load torch's compiler.
+
+    They ask the compiler to leave them alone, and for that import it: seconds of each new process, for
+    nothing where nobody compiles.
+    """
+    asking = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    plain = {name: inspect.unwrap(getattr(kind, name)) for name in asking}
+    return type(kind.__name__, (kind,), {**plain, "step": torch.no_grad()(inspect.unwrap(kind.step))})
+
+
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
+    "adam": _without_compiler(torch.optim.Adam),
+    "adamw": _without_compiler(torch.optim.AdamW),
+    "sgd": _without_compiler(torch.optim.SGD),
 }
 SCHEDULES = ("constant", "step", "cosine")
 STEP_DECAY, STEP_LENGTH = 0.944, 500
