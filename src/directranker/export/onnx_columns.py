@@ -58,12 +58,15 @@ def _ramps(graph: Graph, group: Ramps) -> str:
     # need not keep NaN.
     missing = graph.add("IsNaN", "features")
     whole = graph.add("Where", missing, graph.constant(np.float32(-FLOAT32_MAX)), "features")
-    x = graph.add("Gather", whole, graph.constant(group.features), axis=1)
+    # Whole rows of the transposed table are copied ten times as fast as single numbers are.
+    x = graph.add("Gather", graph.add("Transpose", whole), graph.constant(group.features), axis=0)
     width = group.high.astype(np.float64) - group.low
     # Wider than float32 is only a bin from its lowest to its highest numbers.
     narrow = np.minimum(width, FLOAT32_MAX).astype(np.float32)
-    share = graph.add("Div", graph.add("Sub", x, graph.constant(group.low)), graph.constant(narrow))
-    return graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
+    low, widths = (graph.constant(values[:, None]) for values in (group.low, narrow))  # (n_bins, 1)
+    share = graph.add("Div", graph.add("Sub", x, low), widths)
+    filled = graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
+    return graph.add("Transpose", filled)
 
 
 def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
