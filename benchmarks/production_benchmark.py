@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -156,20 +157,28 @@ def memory(data: RankingDataset, place: Path) -> list[Result]:
     ]
 
 
-def onnx_against_predict(data: RankingDataset, ranker: Any, place: Path, rounds: int) -> float:
-    """How many times as long as onnxruntime our own predict takes, query by query as in serving."""
+def onnx_against_predict(
+    data: RankingDataset, ranker: Any, name: str, place: Path, rounds: int
+) -> list[Result]:
+    """How many times as long as onnxruntime our own predict takes: query by query as in serving, in bulk."""
     import onnxruntime  # noqa: PLC0415 - an optional package
 
     few = data.select(range(min(200, data.n_queries)))
     export_ranker(ranker, place / "onnx", to="onnx", rows=few)
     session = onnxruntime.InferenceSession(str(place / "onnx" / "model.onnx"))
-    lists = [np.array(few.select([query]).features) for query in range(few.n_queries)]
-    works: dict[str, Callable[[], Any]] = {
-        "predict": lambda: [ranker.predict(rows) for rows in lists],
-        "onnx": lambda: [session.run(None, {"features": rows}) for rows in lists],
-    }
-    seconds = compare(works, rounds, warm=True)
-    return median(ours / onnx for ours, onnx in zip(seconds["predict"], seconds["onnx"], strict=True))
+    table = np.array(few.features)
+    cuts = {"query by query": few.offsets, "in bulk": [0, len(table)]}
+    results = []
+    for way, offsets in cuts.items():
+        lists = [table[start:stop] for start, stop in pairwise(offsets)]
+        works: dict[str, Callable[[], Any]] = {
+            "predict": lambda lists=lists: [ranker.predict(rows) for rows in lists],  # type: ignore[misc]
+            "onnx": lambda lists=lists: [session.run(None, {"features": rows}) for rows in lists],  # type: ignore[misc]
+        }
+        seconds = compare(works, rounds, warm=True)
+        times = median(ours / onnx for ours, onnx in zip(seconds["predict"], seconds["onnx"], strict=True))
+        results.append((f"onnxruntime, {name}, {way}: times predict's rate", times, "≥ 1", times >= 1))
+    return results
 
 
 def microseconds_in_c(data: RankingDataset, ranker: Any, place: Path, *flags: str) -> float:
@@ -233,8 +242,7 @@ def main() -> None:
             results += ranking(data, name, place, options.rounds)
         for name, ranker in (("defaults", default), ("136-64-1, standard", small)):
             (place / name).mkdir()
-            times = onnx_against_predict(data, ranker, place / name, options.rounds)
-            results.append((f"onnxruntime, {name}: times predict's rate", times, "≥ 1", times >= 1))
+            results += onnx_against_predict(data, ranker, name, place / name, options.rounds)
         for flags in ((), ("-march=native",)):
             each = microseconds_in_c(data, small, place, *flags)
             results.append(

@@ -172,6 +172,33 @@ def test_tuning_finds_what_the_library_finds_and_goes_on(folder: Path) -> None:
     assert n_cells(folder / "svm.cells.sqlite") == 6  # none was measured anew
 
 
+@pytest.mark.parametrize(
+    ("way", "method", "n_candidates"), [(["--halving"], "halving", None), (["--trials", "2"], "optuna", 2)]
+)
+def test_tune_searches_as_asked(
+    folder: Path, tmp_path: Path, way: list[str], method: str, n_candidates: int | None
+) -> None:
+    grid = {"l2": [0.001, 1, 100]}
+    start = ("tune", folder / "train.txt", "--ranker", "RankSVM", "--folds", "3", "--workers", "1")
+    done = run(*start, "--grid", "l2=0.001/1/100", *way, "--out", "svm", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    train_part = read_letor(folder / "train.txt")
+    found = grid_search(
+        RankSVM(),
+        grid,
+        train_part,
+        folds=3,
+        workers=1,
+        method=method,  # type: ignore[arg-type]
+        n_candidates=n_candidates,
+        random_state=0,
+    )
+    assert told["best"] == found.best_parameters()
+    assert len(told["candidates"]) == (n_candidates or 3)
+    assert load_ranker(tmp_path / "svm").l2 == told["best"]["l2"]  # type: ignore[attr-defined]
+
+
 def n_cells(store: Path) -> int:
     with closing(sqlite3.connect(store)) as connection:
         return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])

@@ -57,6 +57,21 @@ def test_onnx_and_c_hold_everything(ranker: Ranker, with_missing: RankingDataset
         assert json.loads((tmp_path / to / "parity.json").read_text())["to"] == to
 
 
+@pytest.mark.parametrize("transform", ["piecewise-linear", "standard", "signed-log", "quantile-normal"])
+def test_missing_values_and_edges_anywhere(data: RankingDataset, tmp_path: Path, transform: str) -> None:
+    """Loops over vectors and over what remains may treat NaN otherwise; ties lie on edges and knots."""
+    ranker = DirectRanker(**QUICK, transform=transform).fit(data)
+    rows = np.repeat(data.features[:1], 4 * data.n_features, axis=0)
+    for row in range(len(rows)):
+        column, kind = row % data.n_features, row // data.n_features
+        values = data.features[:, column]
+        edges = [np.nan, values.min(), values.max(), np.sort(values)[len(values) // 2]]
+        rows[row, column] = edges[kind]
+    rows = np.concatenate([rows, np.full((1, data.n_features), np.nan, dtype=np.float32)])
+    for to in ("onnx", "c"):
+        assert export_ranker(ranker, tmp_path / to, to=to, rows=rows).largest_difference < 2e-6
+
+
 @pytest.mark.parametrize(
     ("ranker", "targets"),
     [

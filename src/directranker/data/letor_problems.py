@@ -31,7 +31,8 @@ def describe_problem(problem: Problem, text: bytearray | mmap, where: int) -> st
         Problem.INDEX_ORDER: f"feature index {index} after {_index_before(text, where)}; indices must grow",
         Problem.INDEX_ZERO: "feature index 0; indices start at 1 unless zero_based is set",
         Problem.INDEX_LARGE: f"feature index {index} is higher than the number of features allowed",
-        Problem.NON_FINITE: f"the value of '{found}' is not a finite float32; allow_non_finite accepts it",
+        Problem.NON_FINITE: f"the value of '{found}' is not a finite float32; allow_non_finite "
+        "(`directranker convert --allow-non-finite`) accepts it",
     }
     return words[problem]
 

@@ -35,13 +35,13 @@ def encoded(graph: Graph, groups: tuple[Columns, ...]) -> tuple[str, IntArray]:
 
 
 def _made(graph: Graph, group: Columns) -> str:
+    if isinstance(group, Ramps):
+        return _ramps(graph, group)
     x = graph.add("Gather", "features", graph.constant(group.features), axis=1)
     if isinstance(group, Copies):
         return x
     if isinstance(group, MissingMarks):
         return graph.cast(graph.add("IsNaN", x), np.float32)
-    if isinstance(group, Ramps):
-        return _ramps(graph, x, group)
     if isinstance(group, Rescaled):
         return _rescaled(graph, x, group)
     if isinstance(group, NormalPlaces):
@@ -53,13 +53,20 @@ def _without_nan(graph: Graph, value: str, dtype: type[np.floating]) -> str:
     return graph.add("Where", graph.add("IsNaN", value), graph.constant(dtype(0)), value)
 
 
-def _ramps(graph: Graph, x: str, group: Ramps) -> str:
+def _ramps(graph: Graph, group: Ramps) -> str:
+    # A missing value fills no bin. It is replaced in the features, which are fewer than their bins; and Clip
+    # need not keep NaN.
+    missing = graph.add("IsNaN", "features")
+    whole = graph.add("Where", missing, graph.constant(np.float32(-FLOAT32_MAX)), "features")
+    # Whole rows of the transposed table are copied ten times as fast as single numbers are.
+    x = graph.add("Gather", graph.add("Transpose", whole), graph.constant(group.features), axis=0)
     width = group.high.astype(np.float64) - group.low
     # Wider than float32 is only a bin from its lowest to its highest numbers.
     narrow = np.minimum(width, FLOAT32_MAX).astype(np.float32)
-    share = graph.add("Div", graph.add("Sub", x, graph.constant(group.low)), graph.constant(narrow))
+    low, widths = (graph.constant(values[:, None]) for values in (group.low, narrow))  # (n_bins, 1)
+    share = graph.add("Div", graph.add("Sub", x, low), widths)
     filled = graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
-    return _without_nan(graph, filled, np.float32)
+    return graph.add("Transpose", filled)
 
 
 def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
@@ -73,11 +80,13 @@ def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
     coarse = group.centre.astype(np.float32)
     fine = (group.centre - coarse).astype(np.float32)
     centred = graph.add("Sub", graph.add("Sub", x, graph.constant(coarse)), graph.constant(fine))
-    y = graph.add("Div", centred, graph.constant(group.width.astype(np.float32)))
-    bounded = graph.add(
+    # NaN goes first: Clip need not keep it.
+    y = _without_nan(
+        graph, graph.add("Div", centred, graph.constant(group.width.astype(np.float32))), np.float32
+    )
+    return graph.add(
         "Clip", y, graph.constant(np.float32(-FLOAT32_MAX)), graph.constant(np.float32(FLOAT32_MAX))
     )
-    return _without_nan(graph, bounded, np.float32)
 
 
 def _normal_places(graph: Graph, x: str, group: NormalPlaces) -> str:

@@ -24,6 +24,7 @@ __all__ = ["BinTables", "add_bins", "add_products", "aligned", "weighted_sums"]
 Floats = NDArray[np.float32]
 LINE_BYTES = 64  # of the processor's memory, which it reads and writes as a whole
 ROWS_AT_A_TIME = 32  # whose bins are searched for together
+TABLE_BYTES = 400_000  # of tables that all rows meet before the next ones, so that they stay in the cache
 
 
 class BinTables(NamedTuple):
@@ -109,48 +110,74 @@ def _add_bins(
     weight: Floats,
     sums: Floats,
 ) -> None:
-    n_rows, n_features = rows.shape
-    values, below = np.empty(ROWS_AT_A_TIME, np.float32), np.empty(ROWS_AT_A_TIME, np.int32)
-    places = np.empty((ROWS_AT_A_TIME, n_features + 1), np.int64)
-    parts = np.empty((ROWS_AT_A_TIME, n_features + 1), np.float32)
+    """Some features of all rows, then the next: as many as have their tables in the processor's cache."""
+    n_features = rows.shape[1]
+    bytes_of_feature = 8 * filled.shape[1] * max(1, len(edges) // max(1, n_features))
+    n_together = max(4, TABLE_BYTES // bytes_of_feature)
+    places = np.empty((ROWS_AT_A_TIME, n_together + 1), np.int64)
+    parts = np.empty((ROWS_AT_A_TIME, n_together + 1), np.float32)
     counts = np.empty(ROWS_AT_A_TIME, np.int64)
-    for start in range(0, n_rows, ROWS_AT_A_TIME):
-        n = min(ROWS_AT_A_TIME, n_rows - start)
-        counts[:] = 0
-        for feature in range(n_features):
-            first, stop = edge_offsets[feature], edge_offsets[feature + 1]
-            for at in range(n):
-                values[at] = rows[start + at, feature]
-                below[at] = 0
-            for place in range(first, stop):
-                edge = edges[place]
-                for at in range(n):
-                    below[at] += values[at] > edge
-            for at in range(n):
-                # What is not counted is written over by the next feature: cheaper than a branch.
-                place, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
-                part = (np.float64(values[at]) - np.float64(edges[place])) * per_width[place]
-                places[at, count] = len(edges) + feature if missing else place
-                parts[at, count] = 0.0 if missing else part
-                counts[at] = count + ((below[at] > 0) | missing)
+    for first in range(0, n_features, n_together):
+        features = range(first, min(first + n_together, n_features))
+        for start in range(0, len(rows), ROWS_AT_A_TIME):
+            some = rows[start : start + ROWS_AT_A_TIME]
+            _find_bins(some, features, edges, edge_offsets, per_width, places, parts, counts)
+            for at in range(len(some)):
+                _add_entries(places[at], parts[at], counts[at], filled, weight, sums[start + at])
+
+
+@compiled
+def _find_bins(
+    rows: Floats,
+    features: range,
+    edges: Floats,
+    edge_offsets: IntArray,
+    per_width: NDArray[np.float64],
+    places: IntArray,
+    parts: Floats,
+    counts: IntArray,
+) -> None:
+    """The entries of the tables that each row meets, and the part of their own bins."""
+    values, below = np.empty(ROWS_AT_A_TIME, np.float32), np.empty(ROWS_AT_A_TIME, np.int32)
+    n = len(rows)
+    counts[:] = 0
+    for feature in features:
+        first, stop = edge_offsets[feature], edge_offsets[feature + 1]
         for at in range(n):
-            _add_entries(places[at], parts[at], counts[at], filled, weight, sums[start + at])
+            values[at] = rows[at, feature]
+            below[at] = 0
+        for place in range(first, stop):
+            edge = edges[place]
+            for at in range(n):
+                below[at] += values[at] > edge
+        for at in range(n):
+            # What is not counted is written over by the next feature: cheaper than a branch.
+            place, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
+            part = (np.float64(values[at]) - np.float64(edges[place])) * per_width[place]
+            places[at, count] = len(edges) + feature if missing else place
+            parts[at, count] = 0.0 if missing else part
+            counts[at] = count + ((below[at] > 0) | missing)
 
 
 @compiled
 def _add_entries(
     places: IntArray, parts: Floats, count: int, filled: Floats, weight: Floats, sums: Floats
 ) -> None:
-    """Two entries in a pass, so that the sums are read and written half as often."""
-    for at in range(0, count - 1, 2):
-        part, next_part = parts[at], parts[at + 1]
-        base, slope = filled[places[at]], weight[places[at]]
-        next_base, next_slope = filled[places[at + 1]], weight[places[at + 1]]
+    """Four entries in a pass, so that the sums are read and written less often."""
+    whole = count - count % 4
+    for at in range(0, whole, 4):
+        part_0, part_1, part_2, part_3 = parts[at], parts[at + 1], parts[at + 2], parts[at + 3]
+        base_0, slope_0 = filled[places[at]], weight[places[at]]
+        base_1, slope_1 = filled[places[at + 1]], weight[places[at + 1]]
+        base_2, slope_2 = filled[places[at + 2]], weight[places[at + 2]]
+        base_3, slope_3 = filled[places[at + 3]], weight[places[at + 3]]
         for output in range(len(sums)):
-            so_far = sums[output] + (base[output] + part * slope[output])
-            sums[output] = so_far + (next_base[output] + next_part * next_slope[output])
-    if count % 2:
-        base, slope, part = filled[places[count - 1]], weight[places[count - 1]], parts[count - 1]
+            so_far = sums[output] + (base_0[output] + part_0 * slope_0[output])
+            so_far += base_1[output] + part_1 * slope_1[output]
+            so_far += base_2[output] + part_2 * slope_2[output]
+            sums[output] = so_far + (base_3[output] + part_3 * slope_3[output])
+    for at in range(whole, count):
+        base, slope, part = filled[places[at]], weight[places[at]], parts[at]
         for output in range(len(sums)):
             sums[output] += base[output] + part * slope[output]
 
