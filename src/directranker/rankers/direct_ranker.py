@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from directranker.nn import DirectRankerNet
     from directranker.training.batches import EncodedFeatures
     from directranker.training.checkpoints import Checkpoint
-    from directranker.training.loop import TrainingOptions, Validation
+    from directranker.training.loop import BatchCost, TrainingOptions, Validation
 
 __all__ = ["DirectRanker"]
 
@@ -205,12 +205,11 @@ class DirectRanker(NetRanker):
         return cls(**{**published, **changes})
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.training.batches import Lists
         from directranker.training.loop import train
 
         seed = as_seed(self.random_state)
-        objective = self._objective()
+        cost = self._cost()
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         if validation is None and self.early_stopping:
@@ -227,7 +226,7 @@ class DirectRanker(NetRanker):
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
         trained = train(
             net,
-            ObjectiveCost(objective, self.max_pairs),
+            cost,
             features,
             lists,
             self._options(seed),
@@ -265,6 +264,11 @@ class DirectRanker(NetRanker):
                 "for documents of several dimensions take 'none' or 'standard'"
             )
         return shape
+
+    def _cost(self) -> BatchCost:
+        from directranker.rankers.objective_cost import ObjectiveCost
+
+        return ObjectiveCost(self._objective(), self.max_pairs)
 
     def _objective(self) -> Objective:
         from directranker.costs import Objective
