@@ -6,6 +6,9 @@ Gaussian classes and in scikit-learn's bundled data sets. All classifiers are fi
 row is called positive where its probability is above the share of positives in training, which is the rule
 for balanced accuracy. Average precision needs no threshold.
 
+Whether pairs are the reason is told by the same net, with the same transform, optimiser, steps, rows of a
+step and calibration, that learns from rows one by one, by cross-entropy. scikit-learn's net is there too.
+
 The second question: five classes in a line are binarised, a ranker is trained on the two, and its order
 within each of them is compared with the classes that were hidden.
 
@@ -20,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -32,8 +36,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker.classification import OrderClassifier, class_boundaries
+from directranker.classification.order_classifier import default_ranker
 from directranker.data.synthetic import GaussianClasses
 from directranker.rankers import DirectRanker
+from directranker.training.batches import Batch
 
 from measuring import machine
 
@@ -41,7 +47,7 @@ N_TRAIN, N_TEST, N_FEATURES = 4000, 20_000, 20
 SYNTHETIC_SHARES = (0.5, 0.1, 0.03, 0.01, 0.003, 0.001)
 BUNDLED_SHARES = (0.5, 0.1, 0.03, 0.01)
 FEWEST = 2  # positives that a share must leave
-PAIRS = "pairs (OrderClassifier)"
+PAIRS, SAME_NET = "pairs (OrderClassifier)", "the same net, by rows"
 
 
 class Task(NamedTuple):
@@ -53,13 +59,38 @@ class Task(NamedTuple):
     y_test: NDArray[np.int64]
 
 
-def classifiers(seed: int) -> dict[str, Any]:
-    """By name: the one of pairs, and three that look at one row at a time."""
+class CostOfRows:
+    """Cross-entropy of rows one by one; a score gets a bias for it, which an order has no use for."""
+
+    def __init__(self, learning_rate: float) -> None:
+        self.bias = torch.zeros((), requires_grad=True)
+        self.optimizer = torch.optim.AdamW([self.bias], lr=learning_rate)
+
+    def __call__(self, scores: torch.Tensor, batch: Batch, *, seed: int, progress: float) -> float:  # noqa: ARG002
+        """As the training loop calls it."""
+        labels = torch.from_numpy(batch.relevance.astype(np.float32))
+        cost = torch.nn.functional.binary_cross_entropy_with_logits(scores + self.bias, labels)
+        self.optimizer.zero_grad()
+        cost.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return float(cost.detach())
+
+
+class RowByRow(DirectRanker):
+    """The net of a DirectRanker, trained in all as it is but for the cost."""
+
+    def _cost(self) -> CostOfRows:
+        return CostOfRows(self.learning_rate)
+
+
+def classifiers(seed: int, n_rows: int) -> dict[str, Any]:
+    """By name: the one of pairs, and four that look at one row at a time."""
     # Without early stopping, whose held-out tenth has no or hardly a positive.
     net = MLPClassifier((128,), alpha=1e-2, random_state=seed)
     return {
         PAIRS: OrderClassifier(random_state=seed),
-        "ordinary net (MLP)": make_pipeline(StandardScaler(), net),
+        SAME_NET: OrderClassifier(RowByRow(**default_ranker(seed, n_rows).get_params()), random_state=seed),
+        "scikit-learn's net (MLP)": make_pipeline(StandardScaler(), net),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
     }
@@ -117,15 +148,15 @@ def measured(task: Task, classifier: Any) -> tuple[float, float]:
 
 
 def compare(title: str, make: Callable[[float, int], Task], shares: tuple[float, ...], n_seeds: int) -> None:
-    """Print a line per share and classifier, and in words whether pairs were better than the ordinary net."""
+    """Print a line per share and classifier, and in words whether pairs were better than rows one by one."""
     print(f"\n{title}: mean ± standard error over {n_seeds} seeds")
     print(f"{'positives':>16}  {'':25}{'balanced accuracy':>20}{'average precision':>20}")
     for share in shares:
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in classifiers(0)}
+        found: dict[str, list[tuple[float, float]]] = {}
         for seed in range(n_seeds):
             task = make(share, seed)
-            for name, classifier in classifiers(seed).items():
-                found[name].append(measured(task, classifier))
+            for name, classifier in classifiers(seed, len(task.y)).items():
+                found.setdefault(name, []).append(measured(task, classifier))
         label = f"{task.y.sum()} of {len(task.y)}"
         for name, values in found.items():
             cells = [f"{np.mean(one):.3f} ± {standard_error(one):.3f}" for one in zip(*values, strict=True)]
@@ -135,12 +166,12 @@ def compare(title: str, make: Callable[[float, int], Task], shares: tuple[float,
 
 
 def in_words(found: dict[str, list[tuple[float, float]]]) -> str:
-    """How pairs did against the ordinary net and against the best of the others, by average precision."""
+    """How pairs did against the same net without them and against the best of all, by average precision."""
     precision = {name: np.array(values)[:, 1] for name, values in found.items()}
     others = {name: values for name, values in precision.items() if name != PAIRS}
     best = max(others, key=lambda name: others[name].mean())
     parts = []
-    for name in dict.fromkeys(("ordinary net (MLP)", best)):
+    for name in dict.fromkeys((SAME_NET, best)):
         gain = precision[PAIRS] - others[name]
         word = "no clear difference from"
         if abs(gain.mean()) > 2 * standard_error(gain):
