@@ -12,7 +12,9 @@ step and calibration, that learns from rows one by one, by cross-entropy. scikit
 The second question: five classes in a line are binarised, a ranker is trained on the two, and its order
 within each of them is compared with the classes that were hidden.
 
-    python benchmarks/rare_classes_benchmark.py [synthetic] [bundled] [hidden] [--seeds 5]
+The third: from scores alone, how often are classes found, by how many and how far apart they are?
+
+    python benchmarks/rare_classes_benchmark.py [synthetic] [bundled] [hidden] [crowds] [--seeds 5]
 """
 
 from __future__ import annotations
@@ -219,10 +221,35 @@ def _orders(hidden: NDArray[Any], scores: NDArray[Any]) -> Iterator[float]:
         yield roc_auc_score(hidden[rows] == lower + 1, scores[rows])
 
 
+def crowds(n_lists: int) -> None:
+    """How often `class_boundaries` finds all classes, and none too many, by their sizes and distance."""
+    print(f"\nclass_boundaries finds just the classes that there are, share of {n_lists} lists")
+    print(f"{'apart':>6}{'documents':>10}" + "".join(f"{n:>4} classes" for n in (2, 3, 4, 5)))
+    for apart in (6, 8):
+        for n in (30, 100, 1000):
+            sizes = [np.bincount(np.arange(n) % k) for k in (2, 3, 4, 5)]
+            rates = [
+                _share_found(of_class, apart, n_lists if n < 1000 else n_lists // 10) for of_class in sizes
+            ]
+            print(f"{apart:>6}{n:>10}" + "".join(f"{rate:>12.0%}" for rate in rates), flush=True)
+    for rare in (3, 5, 10, 20):
+        rates = [_share_found(np.array([100 - rare, rare]), apart, n_lists) for apart in (6, 10, 20)]
+        print(
+            f"{rare} among 100, 6, 10 and 20 deviations away: " + ", ".join(f"{rate:.0%}" for rate in rates)
+        )
+
+
+def _share_found(sizes: NDArray[np.int64], apart: float, n_lists: int) -> float:
+    rng = np.random.default_rng(0)
+    middles = apart * np.repeat(np.arange(len(sizes)), sizes)
+    lists = (middles + rng.normal(size=len(middles)) for _ in range(n_lists))
+    return float(np.mean([class_boundaries(scores).n_classes == len(sizes) for scores in lists]))
+
+
 def main() -> None:
     """Print the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["synthetic", "bundled", "hidden"])
+    parser.add_argument("parts", nargs="*", default=["synthetic", "bundled", "hidden", "crowds"])
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     print(machine("scikit-learn", "torch"))
@@ -233,6 +260,8 @@ def main() -> None:
             compare(name, bundled(name), BUNDLED_SHARES, options.seeds)
     if "hidden" in options.parts:
         hidden_classes(options.seeds)
+    if "crowds" in options.parts:
+        crowds(200)
 
 
 if __name__ == "__main__":

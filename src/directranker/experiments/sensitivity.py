@@ -59,8 +59,8 @@ PROCEDURE = "DirectRanker-procedure"
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
 N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
-# The paper does not say. Twice the lists and half the steps of (1000, 1000) are as good in half the time:
-# NDCG@20 with five classes .9862 against .9855, and .9853 after 2,000 steps.
+# The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least as
+# good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
 LIST_SIZE, N_STEPS = 2000, 500
 
 
