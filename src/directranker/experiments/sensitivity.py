@@ -59,8 +59,8 @@ PROCEDURE = "DirectRanker-procedure"
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
 N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
-# The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least as
-# good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
+# The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least
+# as good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
 LIST_SIZE, N_STEPS = 2000, 500
 
 
