@@ -14,7 +14,7 @@ within each of them is compared with the classes that were hidden.
 
 The third: from scores alone, how often are classes found, by how many and how far apart they are?
 
-    python benchmarks/rare_classes_benchmark.py [synthetic] [bundled] [hidden] [crowds] [--seeds 5]
+    python benchmarks/rare_classes_benchmark.py [costs] [synthetic] [bundled] [hidden] [crowds]
 """
 
 from __future__ import annotations
@@ -182,6 +182,30 @@ def in_words(found: dict[str, list[tuple[float, float]]]) -> str:
     return "pairs by average precision: " + ", ".join(parts)
 
 
+def compare_costs(
+    title: str, make: Callable[[float, int], Task], shares: tuple[float, ...], n_seeds: int
+) -> None:
+    """Print what pairs alone change: the same net trained on all rows by either cost, average precision."""
+    print(f"\n{title}: average precision of the same net by pairs and by rows, {n_seeds} seeds")
+    for share in shares:
+        gains, found = [], []
+        for seed in range(n_seeds):
+            task = make(share, seed)
+            pairs = default_ranker(seed, len(task.y))
+            both = [
+                average_precision_score(task.y_test, ranker.fit(task.X, task.y).predict(task.X_test))
+                for ranker in (pairs, RowByRow(**pairs.get_params()))
+            ]
+            found.append(both)
+            gains.append(both[0] - both[1])
+        cells = [f"{np.mean(one):.3f} ± {standard_error(one):.3f}" for one in zip(*found, strict=True)]
+        label, gain = (
+            f"{task.y.sum()} of {len(task.y)}",
+            f"{np.mean(gains):+.3f} ± {standard_error(gains):.3f}",
+        )
+        print(f"{label:>16}{cells[0]:>17}{cells[1]:>17}{gain:>18}", flush=True)
+
+
 def standard_error(values: Any) -> float:
     """Of the mean."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
@@ -249,7 +273,7 @@ def _share_found(sizes: NDArray[np.int64], apart: float, n_lists: int) -> float:
 def main() -> None:
     """Print the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["synthetic", "bundled", "hidden", "crowds"])
+    parser.add_argument("parts", nargs="*", default=["costs", "synthetic", "bundled", "hidden", "crowds"])
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     print(machine("scikit-learn", "torch"))
@@ -258,6 +282,10 @@ def main() -> None:
     if "bundled" in options.parts:
         for name in ("breast cancer", "digits, 8 or not"):
             compare(name, bundled(name), BUNDLED_SHARES, options.seeds)
+    if "costs" in options.parts:
+        compare_costs("breast cancer", bundled("breast cancer"), BUNDLED_SHARES, options.seeds)
+        compare_costs("Overlapping Gaussian classes", synthetic, (0.1, 0.01, 0.001), options.seeds)
+        compare_costs("digits, 8 or not", bundled("digits, 8 or not"), (0.1, 0.01), options.seeds)
     if "hidden" in options.parts:
         hidden_classes(options.seeds)
     if "crowds" in options.parts:
