@@ -218,6 +218,8 @@ def default_ranker(seed: int, n_rows: int) -> DirectRanker:
     # Five hundred steps are enough for a net of this width.
     ranker = DirectRanker(hidden_layers=(128,), random_state=seed, progress=False)
     if n_rows < FEW_ROWS:
-        return ranker.set_params(early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS)
-    # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
-    return ranker.set_params(metric="ndcg:sklearn")
+        ranker.set_params(early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS)
+    else:
+        # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
+        ranker.set_params(metric="ndcg:sklearn")
+    return ranker
