@@ -176,7 +176,9 @@ def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_s
     assert len(of_class[0]) <= 5
 
 
-def test_a_class_of_one_row_serves_both() -> None:
+@pytest.mark.parametrize(("n_rare", "holdout"), [(1, 0.2), (15, 0.95)])
+def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(n_rare: int, holdout: float) -> None:
     X = np.arange(30, dtype=np.float32)[:, None]
-    found = score_held_out(lambda _: Memory(), X, (X[:, 0] > 28).astype(np.int64), holdout=0.2, seed=0)
+    codes = (X[:, 0] >= 30 - n_rare).astype(np.int64)
+    found = score_held_out(lambda _: Memory(), X, codes, holdout=holdout, seed=0)
     assert found.scores.tolist() == found.ranker.predict(X).tolist()

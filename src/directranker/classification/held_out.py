@@ -27,6 +27,7 @@ from directranker.data.checking import Features
 __all__ = ["HeldOut", "score_held_out"]
 
 ENOUGH = 10  # rows of each class among those held out, below which each part is held out in turn
+MOST_PARTS = 5  # each is a training more
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +47,10 @@ def score_held_out(
     Classes are in all parts in equal shares. Where that cannot be, all rows are learnt from and scored.
     """
     rows, counts = np.arange(len(codes)), np.bincount(codes)
-    n_parts = min(max(2, round(1 / holdout)), int(counts.min()))
+    n_parts = min(MOST_PARTS, max(2, round(1 / holdout)), int(counts.min()))
     if n_parts >= 2 and holdout * counts.min() < ENOUGH:
         return _each_in_turn(new_ranker, table, codes, n_parts, seed)
-    if n_parts < 2 or min(holdout, 1 - holdout) * len(codes) < len(counts):
+    if (1 - holdout) * counts.min() < 1 or n_parts < 2:
         ranker = new_ranker(len(rows)).fit(table, codes)
         return HeldOut(ranker, rows, _scores(ranker, table))
     seen, held_out = (

@@ -61,8 +61,8 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     holdout
         The share of rows of each class that the ranker does not see, and that thresholds and probabilities
         come from. Where that would be fewer than 10 rows of a class, the ranker learns from all rows, and
-        thresholds and probabilities come from further rankers, each without another such share. Where a class
-        has but one row, all rows serve both, and probabilities are too sure.
+        thresholds and probabilities come from up to five further rankers, each without another part. Where a
+        class has but one row, all rows serve both, and probabilities are too sure.
     random_state
         The same number gives the same classifier.
 
