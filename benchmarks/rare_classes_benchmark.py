@@ -6,10 +6,15 @@ Gaussian classes and in scikit-learn's bundled data sets. All classifiers are fi
 row is called positive where its probability is above the share of positives in training, which is the rule
 for balanced accuracy. Average precision needs no threshold.
 
+Whether pairs are the reason is told by the same net, with the same transform, optimiser, steps, rows of a
+step and calibration, that learns from rows one by one, by cross-entropy. scikit-learn's net is there too.
+
 The second question: five classes in a line are binarised, a ranker is trained on the two, and its order
 within each of them is compared with the classes that were hidden.
 
-    python benchmarks/rare_classes_benchmark.py [synthetic] [bundled] [hidden] [--seeds 5]
+The third: from scores alone, how often are classes found, by how many and how far apart they are?
+
+    python benchmarks/rare_classes_benchmark.py [costs] [synthetic] [bundled] [hidden] [crowds]
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -32,8 +38,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker.classification import OrderClassifier, class_boundaries
+from directranker.classification.order_classifier import default_ranker
 from directranker.data.synthetic import GaussianClasses
 from directranker.rankers import DirectRanker
+from directranker.training.batches import Batch
 
 from measuring import machine
 
@@ -41,7 +49,7 @@ N_TRAIN, N_TEST, N_FEATURES = 4000, 20_000, 20
 SYNTHETIC_SHARES = (0.5, 0.1, 0.03, 0.01, 0.003, 0.001)
 BUNDLED_SHARES = (0.5, 0.1, 0.03, 0.01)
 FEWEST = 2  # positives that a share must leave
-PAIRS = "pairs (OrderClassifier)"
+PAIRS, SAME_NET = "pairs (OrderClassifier)", "the same net, by rows"
 
 
 class Task(NamedTuple):
@@ -53,13 +61,38 @@ class Task(NamedTuple):
     y_test: NDArray[np.int64]
 
 
-def classifiers(seed: int) -> dict[str, Any]:
-    """By name: the one of pairs, and three that look at one row at a time."""
+class CostOfRows:
+    """Cross-entropy of rows one by one; a score gets a bias for it, which an order has no use for."""
+
+    def __init__(self, learning_rate: float) -> None:
+        self.bias = torch.zeros((), requires_grad=True)
+        self.optimizer = torch.optim.AdamW([self.bias], lr=learning_rate)
+
+    def __call__(self, scores: torch.Tensor, batch: Batch, *, seed: int, progress: float) -> float:  # noqa: ARG002
+        """As the training loop calls it."""
+        labels = torch.from_numpy(batch.relevance.astype(np.float32))
+        cost = torch.nn.functional.binary_cross_entropy_with_logits(scores + self.bias, labels)
+        self.optimizer.zero_grad()
+        cost.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return float(cost.detach())
+
+
+class RowByRow(DirectRanker):
+    """The net of a DirectRanker, trained in all as it is but for the cost."""
+
+    def _cost(self) -> CostOfRows:
+        return CostOfRows(self.learning_rate)
+
+
+def classifiers(seed: int, n_rows: int) -> dict[str, Any]:
+    """By name: the one of pairs, and four that look at one row at a time."""
     # Without early stopping, whose held-out tenth has no or hardly a positive.
     net = MLPClassifier((128,), alpha=1e-2, random_state=seed)
     return {
         PAIRS: OrderClassifier(random_state=seed),
-        "ordinary net (MLP)": make_pipeline(StandardScaler(), net),
+        SAME_NET: OrderClassifier(RowByRow(**default_ranker(seed, n_rows).get_params()), random_state=seed),
+        "scikit-learn's net (MLP)": make_pipeline(StandardScaler(), net),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
     }
@@ -117,15 +150,15 @@ def measured(task: Task, classifier: Any) -> tuple[float, float]:
 
 
 def compare(title: str, make: Callable[[float, int], Task], shares: tuple[float, ...], n_seeds: int) -> None:
-    """Print a line per share and classifier, and in words whether pairs were better than the ordinary net."""
+    """Print a line per share and classifier, and in words whether pairs were better than rows one by one."""
     print(f"\n{title}: mean ± standard error over {n_seeds} seeds")
     print(f"{'positives':>16}  {'':25}{'balanced accuracy':>20}{'average precision':>20}")
     for share in shares:
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in classifiers(0)}
+        found: dict[str, list[tuple[float, float]]] = {}
         for seed in range(n_seeds):
             task = make(share, seed)
-            for name, classifier in classifiers(seed).items():
-                found[name].append(measured(task, classifier))
+            for name, classifier in classifiers(seed, len(task.y)).items():
+                found.setdefault(name, []).append(measured(task, classifier))
         label = f"{task.y.sum()} of {len(task.y)}"
         for name, values in found.items():
             cells = [f"{np.mean(one):.3f} ± {standard_error(one):.3f}" for one in zip(*values, strict=True)]
@@ -135,18 +168,42 @@ def compare(title: str, make: Callable[[float, int], Task], shares: tuple[float,
 
 
 def in_words(found: dict[str, list[tuple[float, float]]]) -> str:
-    """How pairs did against the ordinary net and against the best of the others, by average precision."""
+    """How pairs did against the same net without them and against the best of all, by average precision."""
     precision = {name: np.array(values)[:, 1] for name, values in found.items()}
     others = {name: values for name, values in precision.items() if name != PAIRS}
     best = max(others, key=lambda name: others[name].mean())
     parts = []
-    for name in dict.fromkeys(("ordinary net (MLP)", best)):
+    for name in dict.fromkeys((SAME_NET, best)):
         gain = precision[PAIRS] - others[name]
         word = "no clear difference from"
         if abs(gain.mean()) > 2 * standard_error(gain):
             word = "better than" if gain.mean() > 0 else "worse than"
         parts.append(f"{word} {name} ({gain.mean():+.3f})")
     return "pairs by average precision: " + ", ".join(parts)
+
+
+def compare_costs(
+    title: str, make: Callable[[float, int], Task], shares: tuple[float, ...], n_seeds: int
+) -> None:
+    """Print what pairs alone change: the same net trained on all rows by either cost, average precision."""
+    print(f"\n{title}: average precision of the same net by pairs and by rows, {n_seeds} seeds")
+    for share in shares:
+        gains, found = [], []
+        for seed in range(n_seeds):
+            task = make(share, seed)
+            pairs = default_ranker(seed, len(task.y))
+            both = [
+                average_precision_score(task.y_test, ranker.fit(task.X, task.y).predict(task.X_test))
+                for ranker in (pairs, RowByRow(**pairs.get_params()))
+            ]
+            found.append(both)
+            gains.append(both[0] - both[1])
+        cells = [f"{np.mean(one):.3f} ± {standard_error(one):.3f}" for one in zip(*found, strict=True)]
+        label, gain = (
+            f"{task.y.sum()} of {len(task.y)}",
+            f"{np.mean(gains):+.3f} ± {standard_error(gains):.3f}",
+        )
+        print(f"{label:>16}{cells[0]:>17}{cells[1]:>17}{gain:>18}", flush=True)
 
 
 def standard_error(values: Any) -> float:
@@ -188,10 +245,35 @@ def _orders(hidden: NDArray[Any], scores: NDArray[Any]) -> Iterator[float]:
         yield roc_auc_score(hidden[rows] == lower + 1, scores[rows])
 
 
+def crowds(n_lists: int) -> None:
+    """How often `class_boundaries` finds all classes, and none too many, by their sizes and distance."""
+    print(f"\nclass_boundaries finds just the classes that there are, share of {n_lists} lists")
+    print(f"{'apart':>6}{'documents':>10}" + "".join(f"{n:>4} classes" for n in (2, 3, 4, 5)))
+    for apart in (6, 8):
+        for n in (30, 100, 1000):
+            sizes = [np.bincount(np.arange(n) % k) for k in (2, 3, 4, 5)]
+            rates = [
+                _share_found(of_class, apart, n_lists if n < 1000 else n_lists // 10) for of_class in sizes
+            ]
+            print(f"{apart:>6}{n:>10}" + "".join(f"{rate:>12.0%}" for rate in rates), flush=True)
+    for rare in (3, 5, 10, 20):
+        rates = [_share_found(np.array([100 - rare, rare]), apart, n_lists) for apart in (6, 10, 20)]
+        print(
+            f"{rare} among 100, 6, 10 and 20 deviations away: " + ", ".join(f"{rate:.0%}" for rate in rates)
+        )
+
+
+def _share_found(sizes: NDArray[np.int64], apart: float, n_lists: int) -> float:
+    rng = np.random.default_rng(0)
+    middles = apart * np.repeat(np.arange(len(sizes)), sizes)
+    lists = (middles + rng.normal(size=len(middles)) for _ in range(n_lists))
+    return float(np.mean([class_boundaries(scores).n_classes == len(sizes) for scores in lists]))
+
+
 def main() -> None:
     """Print the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["synthetic", "bundled", "hidden"])
+    parser.add_argument("parts", nargs="*", default=["costs", "synthetic", "bundled", "hidden", "crowds"])
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     print(machine("scikit-learn", "torch"))
@@ -200,8 +282,14 @@ def main() -> None:
     if "bundled" in options.parts:
         for name in ("breast cancer", "digits, 8 or not"):
             compare(name, bundled(name), BUNDLED_SHARES, options.seeds)
+    if "costs" in options.parts:
+        compare_costs("breast cancer", bundled("breast cancer"), BUNDLED_SHARES, options.seeds)
+        compare_costs("Overlapping Gaussian classes", synthetic, (0.1, 0.01, 0.001), options.seeds)
+        compare_costs("digits, 8 or not", bundled("digits, 8 or not"), (0.1, 0.01), options.seeds)
     if "hidden" in options.parts:
         hidden_classes(options.seeds)
+    if "crowds" in options.parts:
+        crowds(200)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from directranker import DirectRanker, GaussianClasses, OrderClassifier
+from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 
 QUICK: dict[str, Any] = {
@@ -147,3 +148,37 @@ def test_odds_with_thresholds_given_fit_the_slope_alone() -> None:
     model = NeighbouringOdds.fit(scores, classes, 2, thresholds=np.array([4.5]))
     assert model.thresholds.tolist() == [4.5]
     assert model.slope > 0
+
+
+class Memory(BaseEstimator):  # type: ignore[misc]
+    """Scores rows that it has seen by their label, others by 0.5; on its own scale."""
+
+    def fit(self, X: Any, y: Any) -> Memory:
+        """Keep the labels."""
+        self.labels_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Recall them."""
+        return len(self.labels_) * np.array([self.labels_.get(row.tobytes(), 0.5) for row in X])
+
+
+@pytest.mark.parametrize(("n_rare", "share_seen"), [(2, 1.0), (49, 1.0), (50, 0.8)])
+def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_seen: float) -> None:
+    X = np.random.default_rng(0).normal(size=(100 + n_rare, 2)).astype(np.float32)
+    codes = np.repeat([0, 1], [100, n_rare])
+    found = score_held_out(lambda _: Memory(), X, codes, holdout=0.2, seed=0)
+    assert len(found.ranker.labels_) == share_seen * len(X)
+    assert len(found.rows) == (len(X) if share_seen == 1 else 0.2 * len(X))
+    # Not one of them is scored by a ranker that knows its label: rows of both classes have the same scores.
+    of_class = [set(found.scores[codes[found.rows] == code].round(6)) for code in (0, 1)]
+    assert of_class[1] <= of_class[0]
+    assert len(of_class[0]) <= 5
+
+
+@pytest.mark.parametrize(("n_rare", "holdout"), [(1, 0.2), (15, 0.95)])
+def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(n_rare: int, holdout: float) -> None:
+    X = np.arange(30, dtype=np.float32)[:, None]
+    codes = (X[:, 0] >= 30 - n_rare).astype(np.int64)
+    found = score_held_out(lambda _: Memory(), X, codes, holdout=holdout, seed=0)
+    assert found.scores.tolist() == found.ranker.predict(X).tolist()

@@ -57,6 +57,28 @@ def test_the_papers_ranker() -> None:
         study_ranker("RankSWM", SMALL)
 
 
+@pytest.mark.parametrize(
+    ("study", "value", "problem"),
+    [
+        ("classes", 2.5, "n_classes is 2.5; give a whole number of at least 2"),
+        ("classes", 1, "n_classes is 1; give"),
+        ("features", 0, "n_features is 0; give"),
+        ("size", np.inf, "n_train is inf; give"),
+        ("noise", -0.5, "σ = -0.5; give"),
+    ],
+)
+def test_values_that_cannot_be_are_told(study: str, value: float, problem: str, tmp_path: Path) -> None:
+    with CellStore(tmp_path / "cells.sqlite") as store, pytest.raises(ValueError, match=problem):
+        run_studies({study: [value]}, store, rankers=["RankSVM"], setting=SMALL, workers=1)
+
+
+def test_what_is_named_twice_counts_once(tmp_path: Path) -> None:
+    with CellStore(tmp_path / "cells.sqlite") as store:
+        studies = {"features": [3, 3.0]}
+        (found,) = run_studies(studies, store, rankers=["RankSVM"] * 2, n_sets=2, setting=SMALL, workers=1)
+    assert (found.value, found.n_sets) == (3, 2)
+
+
 def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
 

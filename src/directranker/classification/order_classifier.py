@@ -14,18 +14,19 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from directranker.classification.boundaries import class_boundaries
+from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
@@ -33,7 +34,7 @@ from directranker.metrics.rules import unknown_word
 from directranker.rankers import DirectRanker
 from directranker.rankers.base import as_seed
 
-__all__ = ["OrderClassifier"]
+__all__ = ["OrderClassifier", "default_ranker"]
 
 THRESHOLDS = ("labels", "peaks")
 # Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
@@ -59,8 +60,9 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dictionary. Pairs always meet in the numbers that the classes have.
     holdout
         The share of rows of each class that the ranker does not see, and that thresholds and probabilities
-        come from. Where a class has but one row, or the share is too small for a row of each class, all rows
-        serve both, and probabilities are too sure.
+        come from. Where that would be fewer than 10 rows of a class, the ranker learns from all rows, and
+        thresholds and probabilities come from up to five further rankers, each without another part. Where a
+        class has but one row, all rows serve both, and probabilities are too sure.
     random_state
         The same number gives the same classifier.
 
@@ -95,7 +97,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn the order from one part of the rows, thresholds and probabilities from the other."""
+        """Learn the order, and thresholds and probabilities from scores of rows that were held out."""
         if self.thresholds not in THRESHOLDS:
             raise ValueError(unknown_word("thresholds", self.thresholds, THRESHOLDS))
         if not 0 < self.holdout < 1:
@@ -103,14 +105,14 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table, labels = self._checked(X, y)
         codes = self._codes(labels)
         seed = as_seed(self.random_state)
-        seen, held_out = _split(codes, self.holdout, seed)
-        self.ranker_ = self._new_ranker(seed, len(seen)).fit(table[seen], codes[seen])
-        scores = self._scores(table[held_out])
-        weights = compute_sample_weight(self.class_weight, labels[held_out])
+        new_ranker = partial(self._new_ranker, seed)
+        held_out = score_held_out(new_ranker, table, codes, holdout=self.holdout, seed=seed)
+        self.ranker_, scores = held_out.ranker, held_out.scores
+        weights = compute_sample_weight(self.class_weight, labels[held_out.rows])
         n_classes = len(self.classes_)
         peaks = class_boundaries(scores, n_classes).thresholds if self.thresholds == "peaks" else None
         self._model = NeighbouringOdds.fit(
-            scores, codes[held_out], n_classes, weights=weights, thresholds=peaks
+            scores, codes[held_out.rows], n_classes, weights=weights, thresholds=peaks
         )
         self.thresholds_ = self._model.thresholds
         return self
@@ -189,14 +191,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.argsort(self._columns_of_order()).astype(np.int64)
 
     def _new_ranker(self, seed: int, n_rows: int) -> Any:
-        if self.ranker is not None:
-            return clone(self.ranker)
-        # Five hundred steps are enough for a net of this width.
-        ranker = DirectRanker(hidden_layers=(128,), random_state=seed, progress=False)
-        if n_rows < FEW_ROWS:
-            return ranker.set_params(early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS)
-        # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
-        return ranker.set_params(metric="ndcg:sklearn")
+        return default_ranker(seed, n_rows) if self.ranker is None else clone(self.ranker)
 
     def _table(self, X: Any) -> Features:
         table: Features = validate_data(
@@ -214,14 +209,17 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _split(codes: IntArray, holdout: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Rows to learn from and rows held out, classes in equal shares; all rows for both where that fails."""
-    rows = np.arange(len(codes))
-    counts = np.bincount(codes)
-    fewest = min(holdout, 1 - holdout) * len(codes)
-    if counts.min() < 2 or fewest < len(counts):
-        return rows, rows
-    seen, held_out = train_test_split(rows, test_size=holdout, stratify=codes, random_state=seed % 2**32)
-    if len(np.unique(codes[held_out])) < len(counts):
-        return rows, rows
-    return np.sort(seen), np.sort(held_out)
+def default_ranker(seed: int, n_rows: int) -> DirectRanker:
+    """What learns the order of so many rows where no ranker is given.
+
+    >>> default_ranker(0, 200).max_steps
+    500
+    """
+    # Five hundred steps are enough for a net of this width.
+    ranker = DirectRanker(hidden_layers=(128,), random_state=seed, progress=False)
+    if n_rows < FEW_ROWS:
+        ranker.set_params(early_stopping=False, max_epochs=N_STEPS, max_steps=N_STEPS)
+    else:
+        # The top ten of thousands of rows say little of the order of all; the whole list's NDCG does.
+        ranker.set_params(metric="ndcg:sklearn")
+    return ranker

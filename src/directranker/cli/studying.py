@@ -153,21 +153,20 @@ def _values(study: str, given: str | None, *, quick: bool) -> list[float]:
 def _print_studies(points: list[Point], claims: list[Claim]) -> None:
     from rich.table import Table
 
-    table = Table(
-        "study", "value", "ranker", "NDCG@20", "data sets", "s/training", box=None, header_style="bold"
-    )
-    for column in (1, 3, 4, 5):
-        table.columns[column].justify = "right"
-        table.columns[column].no_wrap = True
+    several = len({point.ranker for point in points}) > 1
+    names = ["study", "value", *(["ranker"] if several else []), "NDCG@20", "data sets", "s/training"]
+    table = Table(*names, box=None, header_style="bold")
+    for column in table.columns:
+        if column.header not in ("study", "ranker"):
+            column.justify, column.no_wrap = "right", True
     for point in points:
-        mean, count, seconds = (
-            f"{point.mean:.4f} ± {point.error:.4f}",
-            str(point.n_sets),
-            f"{point.seconds:.1f}",
-        )
-        table.add_row(point.study, f"{point.value:g}", point.ranker, mean, count, seconds)
+        mean = f"{point.mean:.4f} ± {point.error:.4f}" if point.n_sets > 1 else f"{point.mean:.4f}"
+        cells = [mean, str(point.n_sets), f"{point.seconds:.1f}"]
+        table.add_row(point.study, f"{point.value:g}", *([point.ranker] if several else []), *cells)
     out = console()
+    if not several:
+        out.print(points[0].ranker, markup=False)
     out.print(table)
     for claim in claims:
-        word = "held    " if claim.held else "not held"
-        out.print(f"{word}  {claim.ranker}: {claim.text} ({claim.figures})", markup=False)
+        word, name = "held    " if claim.held else "not held", f"{claim.ranker}: " if several else ""
+        out.print(f"{word}  {name}{claim.text} ({claim.figures})", markup=False)

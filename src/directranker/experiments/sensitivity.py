@@ -60,8 +60,8 @@ PROCEDURE = "DirectRanker-procedure"
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
 N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
-# The paper does not say. Twice the lists and half the steps of (1000, 1000) are as good in half the time:
-# NDCG@20 with five classes .9862 against .9855, and .9853 after 2,000 steps.
+# The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least
+# as good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
 LIST_SIZE, N_STEPS = 2000, 500
 
 
@@ -90,14 +90,27 @@ class Study:
     values: tuple[float, ...]
     quick: tuple[float, ...]
     """For a first look."""
+    least: int = 0
+
+    def checked(self, value: float) -> float:
+        """The value as the setting takes it: whole, but for noise, and not below the least.
+
+        >>> STUDIES["size"].checked(1e3)
+        1000
+        """
+        if self.field == "noise":
+            return float(value)
+        if not math.isfinite(value) or value != int(value) or value < self.least:
+            raise ValueError(f"{self.field} is {value:g}; give a whole number of at least {self.least}")
+        return int(value)
 
 
 STUDIES: Mapping[str, Study] = MappingProxyType(
     {
-        "classes": Study("n_classes", (2, 3, 4, 5, 7, 10, 15, 20), (2, 5, 10)),
-        "features": Study("n_features", (5, 10, 20, 30, 50, 70, 100), (10, 30, 70)),
+        "classes": Study("n_classes", (2, 3, 4, 5, 7, 10, 15, 20), (2, 5, 10), least=2),
+        "features": Study("n_features", (5, 10, 20, 30, 50, 70, 100), (10, 30, 70), least=1),
         "noise": Study("noise", (0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0), (0, 0.25, 0.75)),
-        "size": Study("n_train", (1000, 3000, 10_000, 30_000, 100_000), (1000, 10_000)),
+        "size": Study("n_train", (1000, 3000, 10_000, 30_000, 100_000), (1000, 10_000), least=10),
     }
 )
 
@@ -279,12 +292,15 @@ def _tasks(
     for name, of_study in values.items():
         if name not in STUDIES:
             raise ValueError(unknown_word("study", name, STUDIES))
-        field = STUDIES[name].field
-        for value in of_study:
-            changes: dict[str, Any] = {field: float(value) if field == "noise" else int(value)}
+        study = STUDIES[name]
+        # A value or a ranker that is named twice counts once.
+        for value in dict.fromkeys(map(study.checked, of_study)):
+            changes: dict[str, Any] = {study.field: value}
             changed = replace(setting, **changes)
             tasks += [
-                _Task(name, value, changed, ranker, seed) for ranker in rankers for seed in range(n_sets)
+                _Task(name, value, changed, ranker, seed)
+                for ranker in dict.fromkeys(rankers)
+                for seed in range(n_sets)
             ]
     return tasks
 

@@ -52,6 +52,8 @@ def _draw_study(
     axes.set(title=title, xlabel=label, ylabel="NDCG@20")
     if study == "size":
         axes.set_xscale("log")
+    elif study != "noise":
+        axes.xaxis.get_major_locator().set_params(integer=True)  # there are no 2.5 classes
     for ranker, colour in colours.items():
         own = sorted((p for p in points if p["ranker"] == ranker), key=lambda point: float(point["value"]))
         if own:

@@ -9,7 +9,7 @@ from directranker.figures.palette import COLOURS, colours_of
 from directranker.figures.style import FAINT, in_style, new_figure
 
 if TYPE_CHECKING:
-    from directranker.experiments.results import Comparison
+    from directranker.experiments.results import Comparison, Measured
 
 __all__ = ["draw_learning_curves", "draw_score_against_time"]
 
@@ -67,14 +67,26 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
             markerfacecolor="white" if cell.is_level else colour,
             linewidth=1,
         )
+        _draw_published(axes, measured, timing.fit_seconds)
     axes.set(xscale="log", xlabel="training, seconds", ylabel=metric.upper())
-    axes.set_title("Filled: the best. Hollow: cannot be told from it.", fontsize=9, fontweight="normal")
+    told = "Filled: the best. Hollow: cannot be told from it. Faint diamond: the published value."
+    axes.set_title(told, fontsize=9, fontweight="normal")
     axes.margins(x=0.12)
     figure.canvas.draw()  # only now points have their places
     _name_points(
         axes, [(one.ranker, one.timing.fit_seconds, one.by(metric).mean) for one in comparison.rankers]
     )
     return figure
+
+
+def _draw_published(axes: Any, measured: Measured, seconds: float) -> None:
+    """How far the published value lies from the one that was measured, where both can be compared."""
+    published = measured.published
+    if published is None or not published.comparable:
+        return
+    style = {"color": FAINT, "marker": "D", "markersize": 4, "markerfacecolor": "none", "zorder": 1}
+    ends = [measured.mean, published.mean]
+    axes.plot([seconds] * 2, ends, linewidth=0.9, linestyle=(0, (2, 3)), markevery=[1], **style)
 
 
 def _name_points(axes: Any, points: Sequence[tuple[str, float, float | None]]) -> None:

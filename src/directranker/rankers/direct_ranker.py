@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from directranker.nn import DirectRankerNet
     from directranker.training.batches import EncodedFeatures
     from directranker.training.checkpoints import Checkpoint
-    from directranker.training.loop import TrainingOptions, Validation
+    from directranker.training.loop import BatchCost, TrainingOptions, Validation
 
 __all__ = ["DirectRanker"]
 
@@ -208,12 +208,11 @@ class DirectRanker(NetRanker):
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         from directranker.nn.training_pass import has_own_pass
-        from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.training.batches import Lists
         from directranker.training.loop import train
 
         seed = as_seed(self.random_state)
-        objective = self._objective()
+        cost = self._cost()
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         if validation is None and self.early_stopping:
@@ -231,7 +230,7 @@ class DirectRanker(NetRanker):
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
         trained = train(
             net,
-            ObjectiveCost(objective, self.max_pairs),
+            cost,
             encoded(data),
             lists,
             self._options(seed),
@@ -269,6 +268,11 @@ class DirectRanker(NetRanker):
                 "for documents of several dimensions take 'none' or 'standard'"
             )
         return shape
+
+    def _cost(self) -> BatchCost:
+        from directranker.rankers.objective_cost import ObjectiveCost
+
+        return ObjectiveCost(self._objective(), self.max_pairs)
 
     def _objective(self) -> Objective:
         from directranker.costs import Objective

@@ -153,7 +153,7 @@ class ComparisonView {
     const n = differences.length;
     const values = differences.map((one) => one.value);
     const { svg, x, y } = axes(this.chart("queries"), {
-      height: 250, makeX: (range) => linear([0, Math.max(n, 1)], range), makeY: (range) => linear(airy([0, ...values]), range),
+      height: 250, whole: true, makeX: (range) => linear([0, Math.max(n, 1)], range), makeY: (range) => linear(airy([0, ...values]), range),
       labelX: "queries, sorted by the difference", labelY: `A − B`, describe: `Differences of ${n} queries, sorted`,
     });
     for (const [sign, style] of [[1, "a-fill"], [-1, "b-fill"]]) {

@@ -3,7 +3,7 @@ function drawNeighbours(figure, key, list) {
   const { classes, r, thresholds, scores, documents } = list;
   const { svg, x, y } = axes(figure, {
     height: 330, makeX: (range) => linear([0.5, Math.max(r.length, 1) + 0.5], range), makeY: (range) => linear([0, airy(r)[1]], range),
-    labelX: "place n in the sorted list", labelY: "r(dₙ, dₙ₊₁)", describe: `r between ${r.length} neighbours of query ${list.query}`,
+    whole: true, labelX: "place n in the sorted list", labelY: "r(dₙ, dₙ₊₁)", describe: `r between ${r.length} neighbours of query ${list.query}`,
   });
   const many = r.length > 120;
   const inOrder = scores.map((score) => thresholds.filter((threshold) => threshold < score).length);
@@ -50,16 +50,17 @@ function prepareNeighbours(root, data) {
 }
 
 /* Lines of one chart: [{name, colour, points: [[x, y, error]]}]. */
-function drawLines(figure, lines, { labelX, labelY, log = false, claims = [], bounds }) {
+function drawLines(figure, lines, { labelX, labelY, log = false, whole = false, claims = [], bounds }) {
   const xs = lines.flatMap((line) => line.points.map((point) => point[0]));
   const ys = [...lines.flatMap((line) => line.points.flatMap(([, value, error]) => [value - (error || 0), value + (error || 0)])), ...claims.map((claim) => claim.y).filter((value) => value !== undefined)];
   const { svg, x, y, width } = axes(figure, {
-    height: 260, makeX: (range) => (log ? logarithmic([Math.min(...xs) / 1.15, Math.max(...xs) * 1.15], range) : linear(airy(xs, undefined, 0.03), range)),
+    height: 260, whole, makeX: (range) => (log ? logarithmic([Math.min(...xs) / 1.15, Math.max(...xs) * 1.15], range) : linear(airy(xs, undefined, 0.03), range)),
     makeY: (range) => linear(airy(ys, bounds), range), labelX, labelY, describe: `${labelY} against ${labelX}: ${lines.map((line) => line.name).join(", ")}`,
   });
-  for (const claim of claims) {
+  for (const claim of claims.filter((one) => one.x === undefined || (one.x >= Math.min(...xs) && one.x <= Math.max(...xs)))) {
     if (claim.y !== undefined) svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }), drawn("text", { x: 64, y: y(claim.y) - 5 }, claim.text));
     if (claim.x !== undefined) svg.append(drawn("line", { class: "claim", x1: x(claim.x), x2: x(claim.x), y1: 10, y2: 218 }));
+    if (claim.beside) svg.append(drawn("text", { transform: `translate(${x(claim.x) + 12} 120) rotate(-90)`, "text-anchor": "middle" }, claim.beside));
   }
   for (const line of lines) {
     const group = drawn("g", { stroke: line.colour, fill: line.colour, "data-line": line.name }, drawn("title", {}, line.name));
@@ -73,7 +74,7 @@ function drawLines(figure, lines, { labelX, labelY, log = false, claims = [], bo
 }
 
 function lineKey(lines) {
-  return element("p", { class: "key" }, ...lines.flatMap((line) => [element("span", { class: "swatch", style: `background:${line.colour}` }), `${line.name}  `]));
+  return element("p", { class: "key" }, ...lines.flatMap((line) => [element("span", { class: "together" }, element("span", { class: "swatch", style: `background:${line.colour}` }), line.name), " "]));
 }
 
 /* The panels of some trainings: {name: records}; what was climbed or fell, and the validation part. */
@@ -90,7 +91,7 @@ function drawCurves(panels, trainings) {
     if (!lines.length) continue;
     const figure = element("figure", { class: "chart", "data-chart": field });
     panels.append(element("div", {}, element("h3", {}, text), figure, lineKey(lines)));
-    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field === "cost" ? "cost" : "metric" }));
+    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field === "cost" ? "cost" : "metric", whole: true }));
   }
   draws.forEach((draw) => draw()); // only now each panel has its width
 }
@@ -103,7 +104,7 @@ function prepareCurves(root, named) {
   keepDrawn(draw);
 }
 
-const STUDY_LABELS = { classes: "relevance classes", features: "features", noise: "label noise σ", size: "training documents" };
+const STUDY_LABELS = { classes: "number of relevance classes", features: "number of features", noise: "label noise σ, in classes", size: "documents in the training set" };
 
 function prepareStudy(root, study) {
   const rankers = [...new Set(study.points.map((point) => point.ranker))];
@@ -118,8 +119,8 @@ function prepareStudy(root, study) {
       })).filter((line) => line.points.length);
       const figure = element("figure", { class: "chart", "data-study-chart": name });
       panels.append(element("div", {}, element("h3", {}, STUDY_LABELS[name] || name), figure, rankers.length > 1 ? lineKey(lines) : null));
-      const claims = name === "noise" ? [{ y: 0.8, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25 }, { x: 0.75 }] : [];
-      draws.push(() => drawLines(figure, lines, { labelX: STUDY_LABELS[name] || name, labelY: "NDCG@20", log: name === "size", claims, bounds: [0, 1] }));
+      const claims = name === "noise" ? [{ y: 0.8, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25, beside: "paper: barely falls" }, { x: 0.75 }] : [];
+      draws.push(() => drawLines(figure, lines, { labelX: STUDY_LABELS[name] || name, labelY: "NDCG@20", log: name === "size", whole: name !== "noise", claims, bounds: [0, 1] }));
     }
     draws.forEach((draw) => draw());
   });

@@ -64,12 +64,13 @@ function airy(values, bounds = [-Infinity, Infinity], share = 0.06) {
 }
 
 /* An empty chart with axes → {svg, x, y}. `make` are functions from a pixel range to a scale. */
-function axes(figure, { height, left = 58, right = 14, top = 10, bottom = 42, makeX, makeY, labelX, labelY, describe, ticksX }) {
+function axes(figure, { height, left = 58, right = 14, top = 10, bottom = 42, makeX, makeY, labelX, labelY, describe, whole = false }) {
   const width = Math.max(260, figure.clientWidth || 640);
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe });
   const x = makeX([left, width - right]);
   const y = makeY ? makeY([height - bottom, top]) : null;
-  for (const tick of ticksX || x.ticks(Math.max(3, Math.floor(width / 110)))) {
+  const ticks = x.ticks(Math.max(3, Math.floor(width / 110)));
+  for (const tick of whole ? ticks.filter(Number.isInteger) : ticks) {
     svg.append(drawn("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top, y2: height - bottom }),
       drawn("text", { x: x(tick), y: height - bottom + 17, "text-anchor": "middle" }, short(tick)));
   }
