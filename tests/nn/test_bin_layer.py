@@ -49,23 +49,21 @@ def test_filled_bins_are_the_whole_encoding(n_features: int, n_bins: int) -> Non
     np.testing.assert_array_equal(spelled_out(fill_bins(transform, beyond)), transform.transform(beyond))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("worth_a_thread", [1, 10**9])
 @pytest.mark.parametrize("n_outputs", [1, 70, 300])
 @pytest.mark.parametrize("n_features", [3, 9, 12])
-def test_sums_and_gradient_are_those_of_the_encoding(n_features: int, n_outputs: int, threads: int) -> None:
+def test_sums_and_gradient_are_those_of_the_encoding(
+    n_features: int, n_outputs: int, worth_a_thread: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("directranker.nn.bin_layer.SUMMANDS_WORTH_A_THREAD", worth_a_thread)
     table = odd_table(1100, n_features, seed=n_outputs)
     transform = PiecewiseLinear(n_bins=5).fit(table)
     encoding, bins = torch.from_numpy(transform.transform(table)), fill_bins(transform, table)
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(n_outputs, encoding.shape[1], generator=generator)
     bias, pulls = (torch.randn(n, n_outputs, generator=generator) for n in (1, len(table)))
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        sums = bin_sums(bins, weight, bias.repeat(len(table), 1))
-        gradient = bin_gradient(bins, pulls, encoding.shape[1])
-    finally:
-        torch.set_num_threads(before)
+    sums = bin_sums(bins, weight, bias.repeat(len(table), 1))
+    gradient = bin_gradient(bins, pulls, encoding.shape[1])
     torch.testing.assert_close(sums, encoding @ weight.T + bias, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(gradient, pulls.T @ encoding, rtol=1e-5, atol=1e-3)
 

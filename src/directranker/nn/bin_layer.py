@@ -21,14 +21,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from directranker.compilation import compiled, even_cuts, freely_summed, in_parallel
+from directranker.compilation import compiled, even_cuts, freely_summed, in_parallel, n_threads
 from directranker.data.transforms.filled_bins import FilledBins
 
 __all__ = ["bin_gradient", "bin_sums"]
 
 OUTPUTS = 256  # at a time, whose weights of a feature's bins stay in the nearest cache
 ROWS = 32  # at a time, whose sums stay there, too
-ROWS_WORTH_A_THREAD = 500
+SUMMANDS_WORTH_A_THREAD = 20_000_000
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int32]
@@ -45,7 +45,7 @@ def bin_sums(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
     def add(start: int, stop: int) -> None:
         _add_bins(places, parts, below, by_column, onto, start, stop)
 
-    in_parallel(add, even_cuts(len(bins), _n_parts(bins)))
+    in_parallel(add, even_cuts(len(bins), _n_parts(places, sums)))
     return sums
 
 
@@ -57,13 +57,13 @@ def bin_gradient(bins: FilledBins, pulls: Tensor, n_columns: int) -> Tensor:
     def pull(start: int, stop: int) -> None:
         _pull_bins(places, parts, bins.starts, from_rows, reached.numpy(), filled.numpy(), start, stop)
 
-    in_parallel(pull, even_cuts(places.shape[1], _n_parts(bins)))
+    in_parallel(pull, even_cuts(places.shape[1], _n_parts(places, pulls)))
     _pull_below(reached.numpy(), bins.starts, filled.numpy())
     return filled.T.contiguous()
 
 
-def _n_parts(bins: FilledBins) -> int:
-    return min(torch.get_num_threads(), 1 + len(bins) // ROWS_WORTH_A_THREAD)
+def _n_parts(places: Places, sums: Tensor) -> int:
+    return min(n_threads(), 1 + places.size * sums.shape[1] // SUMMANDS_WORTH_A_THREAD)
 
 
 @compiled

@@ -174,6 +174,11 @@ class EncodedFeatures:
         self._whole = self._kept() if keep else None
 
     @property
+    def are_bins(self) -> bool:
+        """Whether the net gets `FilledBins`."""
+        return self._starts is not None
+
+    @property
     def bytes_per_row(self) -> int:
         """What a document takes when all its columns are formed."""
         return self._row_bytes if self._starts is None else 4 * len(self._starts)

@@ -166,13 +166,16 @@ class _Training:
 
     @property
     def work_per_step(self) -> float:
-        """About how many multiplications the forward pass of a step takes."""
+        """About how many multiplications of torch's the forward pass of a step takes."""
         mean_length = len(self.lists.relevance) / max(1, self.lists.n_queries)
         size = self.options.batch_queries
         rows = mean_length * (max(size) if isinstance(size, tuple) else size)
         if self.lists.n_queries == 1:
             rows = self.options.list_size
-        return float(rows * sum(parameter.numel() for parameter in self.net.parameters()))
+        sizes = [parameter.numel() for parameter in self.net.parameters()]
+        if self.features.are_bins:  # the layer on top of them is not torch's, and has threads of its own
+            sizes.remove(max(sizes))
+        return float(rows * sum(sizes))
 
     @property
     def n_steps(self) -> int:
