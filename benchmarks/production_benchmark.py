@@ -167,7 +167,7 @@ def onnx_against_predict(
     export_ranker(ranker, place / "onnx", to="onnx", rows=few)
     session = onnxruntime.InferenceSession(str(place / "onnx" / "model.onnx"))
     table = np.array(few.features)
-    cuts = {"query by query": few.offsets, "in bulk": [0, len(table)]}
+    cuts: dict[str, Any] = {"query by query": few.offsets, "in bulk": [0, len(table)]}
     results = []
     for way, offsets in cuts.items():
         lists = [table[start:stop] for start, stop in pairwise(offsets)]

@@ -196,7 +196,7 @@ def test_tune_searches_as_asked(
     )
     assert told["best"] == found.best_parameters()
     assert len(told["candidates"]) == (n_candidates or 3)
-    assert load_ranker(tmp_path / "svm").l2 == told["best"]["l2"]  # type: ignore[attr-defined]
+    assert load_ranker(tmp_path / "svm").l2 == told["best"]["l2"]
 
 
 def n_cells(store: Path) -> int:

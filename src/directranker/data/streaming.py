@@ -124,13 +124,19 @@ def _parsed(
 
 def _parquet_blocks(file: Any, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
-    for batch in file.iter_batches(batch_size=BLOCK_ROWS):
+    for batch in _batches(file):
         table = pa.Table.from_batches([batch])
         if columns.relevance not in table.column_names:
             table = table.append_column(columns.relevance, pa.array(np.zeros(len(table))))
         yield dataset_from_frame(table, columns)
         done += len(table)
         progress(done, total)
+
+
+def _batches(file: Any) -> Iterator[Any]:
+    """Batches of one row group after another: asked for all, Arrow holds several groups at once."""
+    for group in range(file.metadata.num_row_groups):
+        yield from file.iter_batches(batch_size=BLOCK_ROWS, row_groups=[group], use_threads=False)
 
 
 def _whole_queries(blocks: Iterator[RankingDataset], name: str) -> Iterator[RankingDataset]:
