@@ -145,6 +145,7 @@ def test_published_times_have_a_column_where_there_are_any() -> None:
     comparison = made_up_comparison()
     assert "published, s" not in as_markdown(comparison)
     first, *others = comparison.rankers
+    assert first.timing is not None
     seconds = published_seconds("RankNet", "MSLR-WEB10K")
     timed = replace(first, timing=replace(first.timing, published=seconds))
     text = as_markdown(replace(comparison, rankers=(timed, *others)))

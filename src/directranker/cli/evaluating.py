@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from directranker.cli.console import STANDARD, AsJson, console, print_json, read_data
+from directranker.cli.console import AsJson, console, print_json
+from directranker.cli.evaluating_files import Rules, compare_files, labels_and_scores
 
 __all__ = ["evaluate"]
 
@@ -37,19 +38,32 @@ def evaluate(
     threshold: Annotated[
         float | None, typer.Option(help="The lowest label that counts as relevant; else the convention's.")
     ] = None,
+    beside: Annotated[
+        list[Path], typer.Option(help="Scores of another ranker for the same data; may be repeated.")
+    ] = [],  # noqa: B006 - typer copies it
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for the results, from which report makes a page.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a ranking that any program made, by one convention or by all of them.
 
     The same scores give very different figures by the rules of different programs, so a figure without
-    its convention says little.
+    its convention says little. With `--beside` several rankers are compared, each named after its file,
+    with a randomisation test between each two.
 
     Example: `directranker evaluate scores.txt test.txt --convention all`
     """
     from directranker.metrics import CONVENTIONS
     from directranker.metrics import evaluate as measure
 
-    relevance, in_order, queries = _labels_and_scores(scores, data)
+    if beside or out is not None:
+        if convention == "all":
+            raise ValueError("rankers are compared by one convention; give --convention paper, for example")
+        rules = Rules(tuple(metric), convention, threshold)
+        compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
+        return
+    relevance, in_order, queries = labels_and_scores(scores, data)
     names = list(CONVENTIONS) if convention == "all" else [convention]
     changes = {} if threshold is None else {"threshold": threshold}
     figures: dict[str, dict[str, float]] = {}
@@ -79,19 +93,6 @@ def evaluate(
 
 def _plain(value: float) -> float | None:
     return None if math.isnan(value) else value  # JSON has no nan; no query counted
-
-
-def _labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
-    """Labels, scores in their order, and what tells the queries apart."""
-    from directranker.data.formats import ReadOptions
-    from directranker.data.score_files import read_scores
-    from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
-
-    if data != STANDARD and looks_like_qrels(data):
-        judged = judged_run(read_run(scores), read_qrels(data))
-        return judged.relevance, judged.scores, {"qid": judged.qid}
-    dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
-    return dataset.relevance, read_scores(scores, dataset), {"offsets": dataset.offsets}
 
 
 def _print_table(figures: dict[str, dict[str, float]], refused: dict[str, str], metrics: list[str]) -> None:

@@ -17,7 +17,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,19 +29,18 @@ from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
 from directranker.experiments.files import CELLS
 from directranker.experiments.grids import as_grid
+from directranker.experiments.paired_tests import paired_tests
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
     Measured,
-    PairedTest,
     QueryValues,
     RankerResult,
     Timing,
     write_results,
 )
-from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
 from directranker.experiments.tables import write_tables
 from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.fitting import in_json
@@ -144,7 +142,7 @@ def _assembled(
             **protocol,
         },
         rankers=results,
-        tests=tuple(test for metric in metrics for test in _tests(results, values[metric])),
+        tests=tuple(test for metric in metrics for test in paired_tests(results, values[metric])),
         environment={
             **place,
             "threads": max(cell.threads for search in searches.values() for cell in _cells(search)),
@@ -229,35 +227,3 @@ def _query_values(metric: str, searches: Mapping[str, NestedResult]) -> QueryVal
             for name, search in searches.items()
         },
     )
-
-
-def _tests(results: Sequence[RankerResult], values: QueryValues) -> list[PairedTest]:
-    """Every pair of rankers by one metric."""
-    pairs = list(combinations(results, 2))
-    if not pairs:
-        return []
-    columns = {name: np.array(column, dtype=np.float64) for name, column in values.values.items()}
-    differences = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
-    counted = differences[:, ~np.isnan(differences).any(axis=0)]
-    if not counted.shape[1]:
-        return []  # no query counts, so nothing can be told apart
-    p_values = randomisation_tests(counted)
-    corrected = holm_corrected(p_values)
-    return [
-        PairedTest(
-            metric=values.metric,
-            first=one.ranker,
-            second=other.ranker,
-            difference=float(counted[number].mean()),
-            p_value=float(p_values[number]),
-            p_corrected=float(corrected[number]),
-            sigma=_sigma(one.by(values.metric), other.by(values.metric)),
-        )
-        for number, (one, other) in enumerate(pairs)
-    ]
-
-
-def _sigma(one: Measured, other: Measured) -> float | None:
-    if one.mean is None or other.mean is None or one.error is None or other.error is None:
-        return None
-    return _number(sigma_between(one.mean, one.error, other.mean, other.error))

@@ -96,7 +96,8 @@ class RankerResult:
     n_candidates: int
     """How many sets of parameters were tried."""
     measured: tuple[Measured, ...]
-    timing: Timing
+    timing: Timing | None = None
+    """None for scores of another program."""
 
     def by(self, metric: str) -> Measured:
         """How well it did by this metric."""
@@ -211,7 +212,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def _ranker_result(content: dict[str, Any]) -> RankerResult:
     measured = tuple(_measured(one) for one in content.pop("measured"))
     timing = content.pop("timing")
-    return RankerResult(**content, measured=measured, timing=Timing(**_with_published(timing)))
+    known = None if timing is None else Timing(**_with_published(timing))
+    return RankerResult(**content, measured=measured, timing=known)
 
 
 def _measured(content: dict[str, Any]) -> Measured:

@@ -93,8 +93,9 @@ def score_table(
 def time_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the table of times; with the paper's where there are any."""
     header = ["", "training, s", "scoring, ms", "training, ms/document", "scoring, µs/document"]
-    rows = [[result.ranker, *_time_cells(result.timing)] for result in comparison.rankers]
-    published = [result.timing.published for result in comparison.rankers]
+    timed = [(result.ranker, result.timing) for result in comparison.rankers if result.timing is not None]
+    rows = [[ranker, *_time_cells(timing)] for ranker, timing in timed]
+    published = [timing.published for _, timing in timed]
     if any(published):
         letters = published_notes(comparison)
         header.append("published, s")
@@ -125,16 +126,22 @@ def published_notes(comparison: Comparison) -> dict[str, str]:
     values = [
         value
         for result in comparison.rankers
-        for value in (*(one.published for one in result.measured), result.timing.published)
+        for value in (*(one.published for one in result.measured), _published_seconds(result))
         if value is not None and value.note
     ]
     notes = dict.fromkeys(value.note for value in values)
     return {note: chr(ord("a") + number) for number, note in enumerate(notes)}
 
 
+def _published_seconds(result: RankerResult) -> PublishedValue | None:
+    return None if result.timing is None else result.timing.published
+
+
 def protocol_of(comparison: Comparison) -> str:
     """How the figures came about, in a sentence or two."""
     request = comparison.request
+    if "protocol" in request:
+        return str(request["protocol"])
     labels = (
         "labels as they are"
         if request["threshold"] is None

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from directranker.data.files import write_atomically
 from directranker.experiments.published import PublishedValue
-from directranker.experiments.results import Comparison, RankerResult
+from directranker.experiments.results import Comparison, RankerResult, Timing
 from directranker.experiments.table_cells import (
     SYMBOL,
     ScoreCell,
@@ -45,7 +45,7 @@ _CSV_COLUMNS = (
 
 
 def _csv_row(comparison: Comparison, result: RankerResult, metric: str) -> list[object]:
-    measured, timing = result.by(metric), result.timing
+    measured = result.by(metric)
     published = measured.published or PublishedValue(float("nan"))
     best = comparison.best(metric)
     test = None if best is None else comparison.test(metric, result.ranker, best.ranker)
@@ -53,9 +53,15 @@ def _csv_row(comparison: Comparison, result: RankerResult, metric: str) -> list[
         result.ranker, metric, measured.mean, measured.error,
         None if measured.published is None else published.mean, published.error, published.note,
         *((None, None, None) if test is None else (test.p_value, test.p_corrected, test.sigma)),
-        result.n_candidates, timing.fit_seconds, timing.fit_error, timing.score_seconds, timing.score_error,
+        result.n_candidates, *_csv_times(result.timing),
         *(fold.score for fold in measured.folds),
     ]  # fmt: skip
+
+
+def _csv_times(timing: Timing | None) -> list[float | None]:
+    if timing is None:
+        return [None] * 4
+    return [timing.fit_seconds, timing.fit_error, timing.score_seconds, timing.score_error]
 
 
 def as_markdown(comparison: Comparison) -> str:

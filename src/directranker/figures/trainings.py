@@ -50,8 +50,9 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     from directranker.experiments.table_cells import score_cell  # noqa: PLC0415 - as its types, only here
 
     figure, (axes,) = new_figure(1, 1, size=(7.2, 4.2))
-    for result in comparison.rankers:
-        measured, timing = result.by(metric), result.timing
+    timed = [(one, one.timing) for one in comparison.rankers if one.timing is not None]
+    for result, timing in timed:
+        measured = result.by(metric)
         if measured.mean is None:
             continue
         cell = score_cell(comparison, result, metric)
@@ -73,9 +74,7 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     axes.set_title(told, fontsize=9, fontweight="normal")
     axes.margins(x=0.12)
     figure.canvas.draw()  # only now points have their places
-    _name_points(
-        axes, [(one.ranker, one.timing.fit_seconds, one.by(metric).mean) for one in comparison.rankers]
-    )
+    _name_points(axes, [(one.ranker, timing.fit_seconds, one.by(metric).mean) for one, timing in timed])
     return figure
 
 

@@ -45,8 +45,8 @@ def _comparison(found: FoundComparison) -> dict[str, Any]:
 def _ranker(comparison: Comparison, result: RankerResult) -> dict[str, Any]:
     return {
         "name": result.ranker,
-        "seconds": result.timing.fit_seconds,
-        "secondsError": result.timing.fit_error,
+        "seconds": result.timing and result.timing.fit_seconds,
+        "secondsError": result.timing and result.timing.fit_error,
         "by": {
             one.metric: {
                 "mean": one.mean,
@@ -86,9 +86,9 @@ def _rows(comparison: Comparison) -> list[dict[str, Any]]:
                 "ranker": result.ranker,
                 "description": result.description,
                 "cells": [_cell(comparison, result, metric) for metric in comparison.metrics],
-                "seconds": timing.fit_seconds,
-                "microseconds": timing.score_microseconds_per_document,
-                "published_seconds": timing.published,
+                "seconds": timing and timing.fit_seconds,
+                "microseconds": timing and timing.score_microseconds_per_document,
+                "published_seconds": timing and timing.published,
             }
         )
     return rows
@@ -120,7 +120,8 @@ def comparison_view(found: FoundComparison) -> dict[str, Any]:
         "verdicts": [verdict(comparison, metric) for metric in comparison.metrics],
         "rows": _rows(comparison),
         "with_published": with_published,
-        "has_published_seconds": any(one.timing.published for one in comparison.rankers),
+        "has_times": any(one.timing for one in comparison.rankers),
+        "has_published_seconds": any(one.timing and one.timing.published for one in comparison.rankers),
         "legend": legend(comparison),
         "protocol": protocol_of(comparison),
         "has_queries": bool(comparison.per_query) and len(comparison.rankers) > 1,

@@ -33,7 +33,8 @@ def write_figures(folder: str | Path, out: str | Path) -> list[Path]:
 
 def _figures(found: Found) -> Iterator[tuple[str, Any]]:
     for one in found.comparisons:
-        for metric in one.comparison.metrics:
+        is_timed = any(ranker.timing for ranker in one.comparison.rankers)
+        for metric in one.comparison.metrics if is_timed else ():
             yield f"{one.place}-{metric}-against-time", draw_score_against_time(one.comparison, metric)
         for ranker, trainings in (one.histories or {"histories": {}})["histories"].items():
             yield f"{one.place}-{ranker}-learning", draw_learning_curves(trainings, title=ranker)

@@ -84,6 +84,7 @@ class ComparisonView {
   drawTime() {
     const rankers = this.sorted();
     const figure = this.chart("time");
+    if (!figure) return;
     const scores = rankers.flatMap(({ by }) => [by[this.metric].mean - (by[this.metric].error || 0), by[this.metric].mean + (by[this.metric].error || 0)]);
     const seconds = rankers.map((one) => Math.max(one.seconds, 1e-4));
     const { svg, x, y, width } = axes(figure, {

@@ -1,0 +1,107 @@
+"""Score files that other programs wrote, read and compared for `directranker evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from directranker.cli.console import STANDARD, command_line, console, print_json, read_data
+
+if TYPE_CHECKING:
+    from directranker.experiments.results import Comparison
+
+__all__ = ["Rules", "compare_files", "labels_and_scores"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is measured, and by whose rules."""
+
+    metrics: tuple[str, ...]
+    convention: str
+    threshold: float | None
+
+    def __str__(self) -> str:
+        relevant = "" if self.threshold is None else f", labels ≥ {self.threshold:g} relevant"
+        return f"convention {self.convention}{relevant}"
+
+
+def labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
+    """Labels, scores in their order, and what tells the queries apart."""
+    from directranker.data.formats import ReadOptions
+    from directranker.data.score_files import read_scores
+    from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
+
+    if data != STANDARD and looks_like_qrels(data):
+        judged = judged_run(read_run(scores), read_qrels(data))
+        return judged.relevance, judged.scores, {"qid": judged.qid}
+    dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
+    in_order = read_scores(scores, dataset)
+    return dataset.relevance, in_order, {"qid": dataset.qid}
+
+
+def compare_files(
+    files: Sequence[Path], data: Path, rules: Rules, *, out: Path | None, as_json: bool
+) -> None:
+    """Print how the rankers stand to each other; write it to a folder for `report`."""
+    if data == STANDARD and len(files) > 1:
+        raise ValueError("data from standard input is read once; give a file to compare several rankers")
+    from directranker.experiments.outside_scores import compare_values
+    from directranker.experiments.results import write_results
+
+    names = _names(files)
+    values = {name: _values_of(path, data, rules) for name, path in zip(names, files, strict=True)}
+    protocol = f"{data.name}: scores that were given, {rules}; the mean over its queries."
+    comparison = compare_values(values, name=data.name, protocol=protocol, command=command_line())
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_results(comparison, out)
+    if as_json:
+        print_json({one.ranker: {of.metric: of.mean for of in one.measured} for one in comparison.rankers})
+    else:
+        _print(comparison)
+        if out is not None:
+            console().print(f"Results are in {out}; a page of them: directranker report {out}")
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """Each file's name without its ending, or its whole path where two would be the same."""
+    names = [path.stem for path in files]
+    names = [name if names.count(name) == 1 else str(path) for name, path in zip(names, files, strict=True)]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice} is given twice; name each file of scores once")
+    return names
+
+
+def _values_of(scores: Path, data: Path, rules: Rules) -> dict[str, dict[str, float]]:
+    """By metric, the value of each query by its id."""
+    from directranker.metrics import evaluate_per_query
+
+    relevance, in_order, queries = labels_and_scores(scores, data)
+    changes: dict[str, Any] = {} if rules.threshold is None else {"threshold": rules.threshold}
+    per_query = evaluate_per_query(
+        relevance, in_order, **queries, metrics=rules.metrics, convention=rules.convention, **changes
+    )
+    ids = dict.fromkeys(map(str, queries["qid"]))  # in the order in which they first appear
+    return {metric: dict(zip(ids, column.tolist(), strict=True)) for metric, column in per_query.items()}
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.table import Table
+
+    from directranker.experiments.table_cells import SYMBOL, ScoreCell, legend, protocol_of, score_table
+
+    def emphasised(cell: ScoreCell) -> str:
+        return f"[bold]{cell.text}[/bold]" if cell.is_best else cell.text + f" {SYMBOL}" * cell.is_level
+
+    header, rows = score_table(comparison, str, emphasised, lambda cell: cell.published)
+    table = Table(*header, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(protocol_of(comparison), highlight=False)
+    console().print(table)
+    for line in legend(comparison) if len(rows) > 1 else ():
+        console().print(line, highlight=False)
