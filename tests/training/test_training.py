@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 from directranker import RankingDataset, example_dataset
+from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
 from directranker.training.batches import Batches, Lists, growing
@@ -176,3 +178,14 @@ def test_the_transform_learns_from_the_training_part_only(data: RankingDataset) 
     np.testing.assert_allclose(ranker.transform_.mean_, train.features.mean(axis=0), rtol=1e-4)
     inner = small(transform="standard").fit(data)  # holds out a part by itself
     assert not np.allclose(inner.transform_.mean_, data.features.mean(axis=0), rtol=1e-6)
+
+
+def test_without_queries_early_stopping_looks_at_more_than_the_first_ten() -> None:
+    data = make_synthetic(n_train=4000, n_test=2000, random_state=0)
+    ranker = DirectRanker(hidden_layers=(64,), random_state=0)
+    ranker.fit(data.train.features, data.train.relevance)
+    metrics = [record.metric for record in ranker.history_]
+    assert metrics[0] is not None
+    assert metrics[0] < 0.95  # it would be 1 at once if one list, or only two classes, were looked at
+    assert ranker.best_epoch_ > 3
+    assert spearmanr(ranker.predict(data.test.features), data.test.relevance).statistic > 0.9

@@ -1,6 +1,7 @@
 """The layers of a net in C.
 
-Weights lie in strips of 32 outputs, whose sums stay in the processor's registers while all inputs pass by.
+Weights lie in strips of 64 outputs, or of 32 where there are no more, whose sums stay in the processor's
+registers while all inputs pass by.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from directranker.export.layers import Layer
 
 __all__ = ["layers_source"]
 
-STRIP = 32
+STRIPS = (32, 64)
 ACTIVATIONS = {
     "identity": "x",
     "relu": "x > 0.0f ? x : 0.0f",
@@ -36,7 +37,7 @@ def layers_source(model: Net) -> tuple[str, str]:
     held, n_held = "columns", model.n_columns
     for at, layer in enumerate(model.layers):
         functions.append(_layer(layer, at))
-        n_padded = -(-len(layer.bias) // STRIP) * STRIP
+        n_padded = len(layer.bias) + _n_added(len(layer.bias))
         lines += [f"    float hidden_{at}[{n_padded}];", f"    layer_{at}({held}, hidden_{at});"]
         held, n_held = f"hidden_{at}", len(layer.bias)
     kind = "float" if model.head.dtype == np.float32 else "double"
@@ -51,10 +52,11 @@ def layers_source(model: Net) -> tuple[str, str]:
 
 def _layer(layer: Layer, at: int) -> str:
     n_outputs, n_inputs = layer.weight.shape
-    n_strips = -(-n_outputs // STRIP)
+    width, n_added = _strip_width(n_outputs), _n_added(n_outputs)
+    n_strips = (n_outputs + n_added) // width
     constants = [
         array("float", f"weight_{at}", _strips(layer.weight)),
-        array("float", f"bias_{at}", np.pad(layer.bias, (0, n_strips * STRIP - n_outputs))),
+        array("float", f"bias_{at}", np.pad(layer.bias, (0, n_added))),
     ]
     after = ""
     if layer.normalisation is not None:
@@ -70,15 +72,15 @@ def _layer(layer: Layer, at: int) -> str:
 
 static void layer_{at}(const float *inputs, float *outputs) {{
     for (int strip = 0; strip < {n_strips}; strip++) {{
-        const float *weight = weight_{at} + strip * {n_inputs * STRIP};
-        float sums[{STRIP}];
-        for (int j = 0; j < {STRIP}; j++) sums[j] = bias_{at}[strip * {STRIP} + j];
+        const float *weight = weight_{at} + strip * {n_inputs * width};
+        float sums[{width}];
+        for (int j = 0; j < {width}; j++) sums[j] = bias_{at}[strip * {width} + j];
         for (int i = 0; i < {n_inputs}; i++) {{
             const float input = inputs[i];
             if (input == 0.0f) continue;
-            for (int j = 0; j < {STRIP}; j++) sums[j] += input * weight[i * {STRIP} + j];
+            for (int j = 0; j < {width}; j++) sums[j] += input * weight[i * {width} + j];
         }}
-        for (int j = 0; j < {STRIP}; j++) outputs[strip * {STRIP} + j] = sums[j];
+        for (int j = 0; j < {width}; j++) outputs[strip * {width} + j] = sums[j];
     }}
 {after}    for (int j = 0; j < {n_outputs}; j++) {{
         const float x = outputs[j];
@@ -89,9 +91,23 @@ static void layer_{at}(const float *inputs, float *outputs) {{
 
 
 def _strips(weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n_strips, n_inputs, STRIP) from (n_outputs, n_inputs), with zeros behind the last output."""
-    padded = np.pad(weight, ((0, -len(weight) % STRIP), (0, 0)))
-    return padded.reshape(-1, STRIP, weight.shape[1]).transpose(0, 2, 1)
+    """(n_strips, n_inputs, width) from (n_outputs, n_inputs), with zeros behind the last output."""
+    padded = np.pad(weight, ((0, _n_added(len(weight))), (0, 0)))
+    return padded.reshape(-1, _strip_width(len(weight)), weight.shape[1]).transpose(0, 2, 1)
+
+
+def _strip_width(n_outputs: int) -> int:
+    """Wide strips hide the latency of additions; narrow layers would be mostly zeros in them."""
+    return STRIPS[n_outputs > STRIPS[0]]
+
+
+def _n_added(n_outputs: int) -> int:
+    """How many outputs fill the last strip.
+
+    >>> _n_added(5), _n_added(32), _n_added(65)
+    (27, 0, 63)
+    """
+    return -n_outputs % _strip_width(n_outputs)
 
 
 _NORMALISE = """    double mean = 0.0, variance = 0.0;

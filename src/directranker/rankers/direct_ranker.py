@@ -83,7 +83,9 @@ class DirectRanker(NetRanker):
         When to end at the latest.
     early_stopping, patience, validation_fraction, metric
         Stop after `patience` epochs without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the best epoch.
+        queries that is then held out, and keep the best epoch. Without queries, the part's documents are
+        dealt to lists of about a hundred. NDCG@10 of all grades unless another metric is given; the paper's
+        own, of two classes, is `"ndcg@10:paper"`.
     checkpoint
         A folder to write to after each epoch and to go on from when the same fit is started again.
     device
@@ -135,7 +137,7 @@ class DirectRanker(NetRanker):
         early_stopping: bool = True,
         patience: int = 7,
         validation_fraction: float = 0.2,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = "ndcg@10:graded",
         checkpoint: str | Path | None = None,
         device: str = "auto",
         random_state: Any = None,
@@ -234,7 +236,9 @@ class DirectRanker(NetRanker):
             encoded(data),
             lists,
             self._options(seed),
-            validation=None if validation is None else as_validation(validation, encoded(validation), metric),
+            validation=None
+            if validation is None
+            else as_validation(validation, encoded(validation), metric, seed),
             checkpoint=checkpoint,
         )
         self.net_ = net.to("cpu")
@@ -356,11 +360,11 @@ class DirectRanker(NetRanker):
         return compare_scores(first, second, self.head_activation).astype(np.float64)
 
 
-def as_validation(data: TrainingData, features: EncodedFeatures, metric: Metric) -> Validation:
+def as_validation(data: TrainingData, features: EncodedFeatures, metric: Metric, seed: int) -> Validation:
     """The part that tells when to stop."""
     from directranker.training.loop import Validation
 
-    return Validation(features, data.relevance, data.offsets, metric)
+    return Validation.of(features, data.relevance, data.offsets, metric, seed)
 
 
 def as_device(device: str) -> torch.device:

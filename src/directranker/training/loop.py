@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.compilation import IntArray, even_cuts
 from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
@@ -35,6 +35,7 @@ from directranker.training.schedules import learning_rate_factor, make_optimizer
 __all__ = ["BatchCost", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
 
 SCORED_BYTES = 16 << 20  # of encoded features that are scored at a time
+VALIDATION_LIST = 100  # documents, where there are no queries
 WORK_FOR_THREADS = 5e7  # multiplications in a step from which more than one thread pays
 
 Stopped = Literal["max_epochs", "early_stopping", "interrupted", "non_finite"]
@@ -69,11 +70,29 @@ class Validation:
     relevance: Relevance
     offsets: IntArray
     metric: Metric
+    order: IntArray | None = None
+    """The documents in the order of `relevance`, where that is not the features'."""
+
+    @classmethod
+    def of(
+        cls, features: EncodedFeatures, relevance: Relevance, offsets: IntArray, metric: Metric, seed: int
+    ) -> Validation:
+        """As they are; without queries, documents are dealt to lists of about a hundred.
+
+        The first ten of thousands of documents would be right after an epoch, whatever the others are.
+        """
+        n_rows = len(relevance)
+        if len(offsets) > 2 or n_rows < 2 * VALIDATION_LIST:
+            return cls(features, relevance, offsets, metric)
+        order = np.random.default_rng((seed, 11)).permutation(n_rows)
+        cuts = np.array(even_cuts(n_rows, n_rows // VALIDATION_LIST))
+        return cls(features, relevance[order], cuts, metric, order)
 
     def measure(self, score: Scorer) -> float:
         """The mean of the metric with the net, in evaluation mode, as it is."""
         scores = score_documents(score, self.features, len(self.relevance))
-        return self.metric(self.relevance, scores, offsets=self.offsets)
+        in_order = scores if self.order is None else scores[self.order]
+        return self.metric(self.relevance, in_order, offsets=self.offsets)
 
 
 class BatchCost(Protocol):
