@@ -127,7 +127,7 @@ def test_history_callbacks_and_early_stopping(data: RankingDataset) -> None:
 
 def test_the_best_weights_are_restored(data: RankingDataset) -> None:
     train, held_out = data.split(0.7, random_state=0)
-    ranker = small(max_epochs=30, learning_rate=0.05).fit(train, eval_set=held_out)
+    ranker = small(max_epochs=30, learning_rate=0.05, metric="ndcg@10:paper").fit(train, eval_set=held_out)
     best = max(record.metric for record in ranker.history_ if record.metric is not None)
     assert ranker.score(held_out) == pytest.approx(best, abs=1e-6)
 
