@@ -100,22 +100,26 @@ def spread_through_rectifier(
     factor: np.float32,
     spread: NDArray[np.float32],
     of_head: NDArray[np.float64],
+    of_bias: NDArray[np.float64],
 ) -> None:
     """Write what a head hands back, each document's pull times each weight, pulled through the rectifier.
 
     The slope is `factor` where `outputs` are above 0, else 0.
 
-    The gradient of the head's weights is added to `of_head`: float32 within a block of documents, as it is
-    faster, float64 over all.
+    The gradients of the head's weights and of the layer's biases are added to `of_head` and `of_bias`:
+    float32 within a block of documents, as it is faster, float64 over all.
     """
-    of_block = np.empty_like(head)
+    of_block, written = np.empty_like(head), np.empty_like(head)
     for start in range(0, len(pulls), ROWS):
-        of_block[:] = ZERO
+        of_block[:], written[:] = ZERO, ZERO
         for row in range(start, min(start + ROWS, len(pulls))):
             pull, output, onto = pulls[row], outputs[row], spread[row]
             steep = pull * factor
             for at in range(len(head)):
-                onto[at] = steep * head[at] if output[at] > ZERO else ZERO
+                handed = steep * head[at] if output[at] > ZERO else ZERO
+                onto[at] = handed
+                written[at] += handed
                 of_block[at] += pull * output[at]
         for at in range(len(head)):
             of_head[at] += of_block[at]
+            of_bias[at] += written[at]

@@ -84,11 +84,13 @@ class _Tanh:
         """Pull numbers, which are times `factor` already, through what gave `outputs`."""
         pull_through_tanh(_flat(pulls), _flat(outputs))
 
-    def backward_from_head(self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor) -> Tensor:
-        """Write what the last layer gets into `spread`, and return the gradient of the head."""
+    def backward_from_head(
+        self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Write what the last layer gets into `spread` → (gradient of the head, of the layer's bias)."""
         torch.outer(pulls, head, out=spread)
         self.backward(spread, outputs)
-        return outputs.T @ pulls
+        return outputs.T @ pulls, spread.sum(0)
 
 
 class _Rectifier:
@@ -109,9 +111,11 @@ class _Rectifier:
         """As that of a tanh; by torch, which has all its threads for it."""
         torch.ops.aten.threshold_backward.grad_input(pulls, outputs, 0, grad_input=pulls)
 
-    def backward_from_head(self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor) -> Tensor:
+    def backward_from_head(
+        self, pulls: Tensor, head: Tensor, outputs: Tensor, spread: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """As that of a tanh."""
-        of_head = torch.zeros(len(head), dtype=torch.float64)
+        of_head, of_bias = torch.zeros(2, len(head), dtype=torch.float64)
         spread_through_rectifier(
             pulls.contiguous().numpy(),
             head.numpy(),
@@ -119,8 +123,9 @@ class _Rectifier:
             np.float32(self.factor),
             spread.numpy(),
             of_head.numpy(),
+            of_bias.numpy(),
         )
-        return of_head.float()
+        return of_head.float(), of_bias.float()
 
 
 def _flat(tensor: Tensor) -> Floats:
@@ -175,15 +180,18 @@ class _PerceptronPass(torch.autograd.Function):
         (of_scores,) = pulls
         layers, n_rows, inputs = _pairs(ctx.layers), len(of_scores), [ctx.X, *outputs]
         pull = ctx.rooms["pull", len(layers)].rows(n_rows, head.shape)
-        of_head = ctx.activation.backward_from_head(of_scores, head.detach(), outputs[-1], pull)
+        of_head, of_bias = ctx.activation.backward_from_head(of_scores, head.detach(), outputs[-1], pull)
         gradients: list[Tensor | None] = []
         for number, (weight, bias) in reversed(list(enumerate(layers))):
-            of_bias = None if bias is None else pull.sum(0)
-            gradients[:0] = [_gradient(inputs[number], pull, weight.shape[1]), of_bias]
+            gradients[:0] = [
+                _gradient(inputs[number], pull, weight.shape[1]),
+                None if bias is None else of_bias,
+            ]
             if number:
                 room = ctx.rooms["pull", number].rows(n_rows, weight.shape[1:])
                 pull = torch.mm(pull, weight * ctx.activation.factor, out=room)
                 ctx.activation.backward(pull, inputs[number])
+                of_bias = pull.sum(0)
         return (None, None, None, of_head, *gradients)
 
 

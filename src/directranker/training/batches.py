@@ -30,7 +30,7 @@ from directranker.pairs import QueryClasses, classes_of
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
 
-CACHED_BYTES = 200 << 20  # an encoded table up to this size is kept
+CACHED_BYTES = 128 << 20  # an encoded table up to this size is kept
 
 
 @dataclass(frozen=True)
