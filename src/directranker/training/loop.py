@@ -192,8 +192,8 @@ class _Training:
         if self.lists.n_queries == 1:
             rows = self.options.list_size
         sizes = [parameter.numel() for parameter in self.net.parameters()]
-        if self.features.are_bins:  # the layer on top of them is not torch's, and has threads of its own
-            sizes.remove(max(sizes))
+        if self.features.are_bins:  # the first layer is not torch's, and has threads of its own
+            del sizes[0]
         return float(rows * sum(sizes))
 
     @property
