@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from directranker.costs.curvatures import SwapLambdas
+from directranker.costs.curvatures import EvenLambdas, SwapLambdas
 from directranker.pairs import pair_weight_named
 
 from literal_costs import literal_pairs, swap_weights
@@ -69,3 +69,22 @@ def test_they_are_derivatives_of_the_cost() -> None:
         there, back = cost(scores + step), cost(scores - step)
         assert gradient[row] == pytest.approx((there - back) / 2e-4, abs=1e-6)
         assert curvature[row] == pytest.approx((there - 2 * cost(scores) + back) / 1e-8, abs=1e-5)
+
+
+@pytest.mark.parametrize("spread", [1.0, 250.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_even_lambdas_are_the_literal_loop(spread: float, seed: int) -> None:
+    scores, labels, offsets = case(seed, spread)
+    gradient, curvature = np.zeros((2, len(scores)))
+    roots = [
+        math.sqrt(len(literal_pairs(labels[start:stop].tolist(), "all"))) for start, stop in pairwise(offsets)
+    ]
+    for (start, stop), root in zip(pairwise(offsets), roots, strict=True):
+        for i, j in literal_pairs(labels[start:stop].tolist(), "all"):
+            weight = len(scores) / sum(roots) / root
+            rho = 0.5 - 0.5 * math.tanh((scores[start + i] - scores[start + j]) / 2)
+            for row, sign in ((start + i, -1), (start + j, 1)):
+                gradient[row] += sign * weight * rho
+                curvature[row] += weight * rho * (1 - rho)
+    for mine, by_hand in zip(EvenLambdas(labels, offsets)(scores), (gradient, curvature), strict=True):
+        np.testing.assert_allclose(mine, by_hand, rtol=1e-9, atol=1e-12)

@@ -16,7 +16,15 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from directranker import DataError, Metric, RankingDataset, TrainingWarning, evaluate, example_dataset
+from directranker import (
+    DataError,
+    Metric,
+    RankingDataset,
+    TrainingWarning,
+    evaluate,
+    example_dataset,
+    load_ranker,
+)
 from directranker.rankers import LambdaMART
 from directranker.rankers.base import TrainingData
 from directranker.rankers.boosted_trees import SAMPLED_ROWS, binned, in_short_lists
@@ -250,3 +258,15 @@ def test_no_second_copy_of_the_data() -> None:
     # LightGBM's bins take a quarter of the float32 data, and the sample that they are made from some more.
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.9
+
+
+def test_pairs_may_weigh_the_same(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = LambdaMART(pair_weight=None, metric="rr", **QUICK).fit(data)  # any metric may tell when to stop
+    assert ranker.score(data) > LambdaMART(pair_weight=None, **{**QUICK, "max_trees": 1}).fit(data).score(
+        data
+    )
+    assert not np.array_equal(ranker.predict(data), LambdaMART(**QUICK).fit(data).predict(data))
+    ranker.save(tmp_path / "model")
+    assert np.array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
+    with pytest.raises(ValueError, match="pair_weight is 'delta_map'; give 'metric' or None"):
+        LambdaMART(pair_weight="delta_map").fit(data)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -24,8 +25,9 @@ from numpy.typing import NDArray
 
 from directranker.data.transforms import PiecewiseLinear
 from directranker.metrics import Metric
-from directranker.rankers.base import TrainingData, as_metric, as_seed
+from directranker.rankers.base import Ranker, TrainingData, as_metric, as_seed
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
+from directranker.rankers.teaching import beliefs_of, chosen_teacher
 from directranker.rankers.transforming import n_columns_of
 from directranker.rankers.validation import split_off_validation
 from directranker.training.records import EpochRecord
@@ -36,9 +38,10 @@ if TYPE_CHECKING:
 
     from directranker.costs import Objective
     from directranker.nn import DirectRankerNet
+    from directranker.rankers.objective_cost import ObjectiveCost
     from directranker.training.batches import EncodedFeatures
     from directranker.training.checkpoints import Checkpoint
-    from directranker.training.loop import BatchCost, TrainingOptions, Validation
+    from directranker.training.loop import TrainingOptions, Validation
 
 __all__ = ["DirectRanker"]
 
@@ -70,6 +73,11 @@ class DirectRanker(NetRanker):
         The mean over `"queries"` of each one's mean, over all `"pairs"`, half-way between by the `"root"` of
         their number, or the `"sum"`; `"auto"` is `"root"` for costs of pairs and `"queries"` for those of
         lists.
+    teacher, teacher_share
+        A ranker whose beliefs about pairs make up this share of the cost, the labels the rest: `"trees"`,
+        boosted on the same pairs; any ranker; None; or `"auto"`, trees where there are at least 30 queries,
+        documents are plain rows of features and cost and τ are the default's. The teacher scores queries that
+        it has not learnt from.
     transform
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone.
@@ -123,6 +131,8 @@ class DirectRanker(NetRanker):
         pair_weight: Any = None,
         max_pairs: int | tuple[int, int] | None = None,
         normalise: str = AUTO,
+        teacher: Any = AUTO,
+        teacher_share: float = 0.5,
         transform: Any = "piecewise-linear",
         optimizer: Any = "adamw",
         learning_rate: float = 1e-3,
@@ -156,6 +166,8 @@ class DirectRanker(NetRanker):
         self.pair_weight = pair_weight
         self.max_pairs = max_pairs
         self.normalise = normalise
+        self.teacher = teacher
+        self.teacher_share = teacher_share
         self.transform = transform
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -196,6 +208,7 @@ class DirectRanker(NetRanker):
             "pairs": "adjacent",
             "max_pairs": (3, 10),
             "normalise": "pairs",
+            "teacher": None,
             "transform": "quantile-normal",
             "optimizer": "adam",
             "learning_rate": 0.01,
@@ -214,11 +227,14 @@ class DirectRanker(NetRanker):
         from directranker.training.loop import train
 
         seed = as_seed(self.random_state)
-        cost = self._cost()
+        cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         if validation is None and self.early_stopping:
             data, validation = split_off_validation(data, self.validation_fraction, seed)
+        if teacher is not None:
+            beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
+            cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
         device = as_device(self.device)
         self._fit_transform(data, seed)
         self.hidden_layers_ = chosen_layers(
@@ -273,7 +289,19 @@ class DirectRanker(NetRanker):
             )
         return shape
 
-    def _cost(self) -> BatchCost:
+    def _teacher(self, data: TrainingData) -> Ranker | None:
+        if not 0 <= self.teacher_share <= 1:
+            raise ValueError(f"teacher_share is {self.teacher_share}; give a number from 0 to 1")
+        is_usual = (
+            self.feature_net is None
+            and not hasattr(self, "input_shape_")
+            and (self.cost, self.head_activation, self.pair_weight) == ("cross_entropy", "half_tanh", None)
+        )
+        if self.teacher_share == 0 or (self.teacher == AUTO and not is_usual):
+            return None
+        return chosen_teacher(self.teacher, data)
+
+    def _cost(self) -> ObjectiveCost:
         from directranker.rankers.objective_cost import ObjectiveCost
 
         return ObjectiveCost(self._objective(), self.max_pairs)

@@ -17,4 +17,4 @@ __all__ = ["LambdaDirectRanker"]
 class LambdaDirectRanker(DirectRanker):
     """A DirectRanker whose pairs weigh |ΔNDCG@10|, or |ΔMAP| with `pair_weight="delta_map"`."""
 
-    __init__ = with_defaults(DirectRanker.__init__, pair_weight="delta_ndcg@10")
+    __init__ = with_defaults(DirectRanker.__init__, pair_weight="delta_ndcg@10", teacher=None)

@@ -1,6 +1,7 @@
 """LambdaMART: boosted regression trees whose gradients are those of pairs, weighted by what a swap changes.
 
-Burges: From RankNet to LambdaRank to LambdaMART: An overview (2010). The trees are LightGBM's.
+Burges: From RankNet to LambdaRank to LambdaMART: An overview (2010). The trees are LightGBM's. With
+`pair_weight=None` pairs are not weighted, and the trees minimise the DirectRanker's own cost.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
-from directranker.costs.curvatures import SwapLambdas
+from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
 from directranker.data.checking import Features
 from directranker.errors import DataError
 from directranker.metrics import Metric
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["LambdaMART"]
 
 MEASURED_ROWS = 50_000  # documents that the fitness of a round is measured on; all would cost a tenth of it
-Lambdas = Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]
+TreeTargets = Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]
+"""Scores and LightGBM's data set to gradients and curvatures."""
 
 
 class LambdaMART(Ranker):
@@ -53,6 +55,10 @@ class LambdaMART(Ranker):
         What is climbed and what early stopping measures: `"ndcg@10"`, `"ndcg"`, `"map"`, or a `Metric`. In
         climbing NDCG a label y gains 2^y − 1, whatever the convention measures; see `label_gains` for others
         than small grades.
+    pair_weight
+        `"metric"`: a pair weighs what swapping its documents would change of the metric. None: the pairs of a
+        query weigh the same, and a query by the root of their number, as in the DirectRanker's default; the
+        metric, any of them, only tells when to stop. On small data that is often better.
     max_trees, learning_rate
         How many trees at the most, and how much each counts.
     n_leaves, min_leaf_documents
@@ -95,6 +101,7 @@ class LambdaMART(Ranker):
         self,
         *,
         metric: str | Metric = "ndcg@10",
+        pair_weight: str | None = "metric",
         max_trees: int = 1000,
         learning_rate: float = 0.05,
         n_leaves: int = 7,
@@ -112,6 +119,7 @@ class LambdaMART(Ranker):
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
         self.metric = metric
+        self.pair_weight = pair_weight
         self.max_trees = max_trees
         self.learning_rate = learning_rate
         self.n_leaves = n_leaves
@@ -161,13 +169,16 @@ class LambdaMART(Ranker):
 
     def _booster(
         self, data: TrainingData, validation: TrainingData | None, metric: Metric, seed: int
-    ) -> tuple[lightgbm.Booster, Lambdas | None]:
+    ) -> tuple[lightgbm.Booster, TreeTargets | None]:
         import lightgbm  # noqa: PLC0415 - it takes seconds on a cold start
 
         codes, gains = label_gains(data.relevance)
         parameters = self._lightgbm_parameters(seed)
         weight, lambdas = _weight_of_rows(data), None
-        if metric.measure == "ndcg":
+        if self.pair_weight is None:
+            parameters["objective"] = "none"
+            lambdas = _weighted(EvenLambdas(data.relevance, data.offsets), weight)
+        elif metric.measure == "ndcg":
             longest = int(np.diff(data.offsets).max())
             cutoff = min(metric.k or longest, longest)
             parameters |= {
@@ -191,7 +202,7 @@ class LambdaMART(Ranker):
     def _boost(
         self,
         booster: lightgbm.Booster,
-        lambdas: Lambdas | None,
+        lambdas: TreeTargets | None,
         data: TrainingData,
         validation: TrainingData | None,
         metric: Metric,
@@ -244,8 +255,10 @@ class LambdaMART(Ranker):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} is {value!r}; give a number from {low:g} to {high:g}")
+        if self.pair_weight not in (None, "metric"):
+            raise ValueError(f"pair_weight is {self.pair_weight!r}; give 'metric' or None")
         metric = as_metric(self.metric)
-        if metric.measure not in ("ndcg", "average_precision"):
+        if self.pair_weight is not None and metric.measure not in ("ndcg", "average_precision"):
             raise ValueError(f"metric is {str(metric)!r}; LambdaMART climbs 'ndcg', 'ndcg@k' or 'map'")
         return metric
 
@@ -291,7 +304,7 @@ def _weight_of_rows(data: TrainingData) -> FloatArray | None:
     return weight / float(weight.mean())
 
 
-def _lambdas_of_map(data: TrainingData, threshold: float, weight: FloatArray | None) -> Lambdas:
+def _lambdas_of_map(data: TrainingData, threshold: float, weight: FloatArray | None) -> TreeTargets:
     relevant = (data.relevance >= threshold).astype(np.float64)
     lambdas = SwapLambdas(PairWeight("delta_map"), relevant, data.offsets, threshold=1.0)
     if not lambdas.n_pairs.any():
@@ -299,6 +312,11 @@ def _lambdas_of_map(data: TrainingData, threshold: float, weight: FloatArray | N
             f"no query has documents both from label {threshold:g} on and below, so there is no MAP to "
             "climb; take 'ndcg', or a Metric with another threshold in its convention"
         )
+    return _weighted(lambdas, weight)
+
+
+def _weighted(lambdas: Lambdas, weight: FloatArray | None) -> TreeTargets:
+    """As LightGBM calls them, times the weights of documents."""
 
     def weighted(scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
         gradient, curvature = lambdas(scores)

@@ -23,5 +23,6 @@ class ListNet(DirectRanker):
         hidden_layers=(32,),
         patience=10,
         dropout=0.3,
+        teacher=None,
         transform="standard",
     )

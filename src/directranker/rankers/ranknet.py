@@ -30,6 +30,7 @@ class RankNet(DirectRanker):
         patience=10,
         activation="tanh",
         dropout=0.0,
+        teacher=None,
         transform="standard",
         weight_decay=1e-4,
     )
