@@ -6,6 +6,7 @@ on vali is taken, so a peer may have two models: one for NDCG@10 and one for MAP
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -67,10 +68,15 @@ def catboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scor
     ranker = cb.CatBoost(
         {"loss_function": "YetiRank", "eval_metric": "NDCG:top=10", "iterations": MOST_TREES,
          "random_seed": seed, "od_type": "Iter", "od_wait": PATIENCE, "verbose": False,
-         "allow_writing_files": False, **setting}
+         "allow_writing_files": False, "thread_count": n_threads(), **setting}
     )  # fmt: skip
     ranker.fit(train, eval_set=vali)
     return ranker.predict(fold.vali.features), ranker.predict(fold.test.features)
+
+
+def n_threads() -> int:
+    """What OpenMP is told; CatBoost does not ask it."""
+    return int(os.environ.get("OMP_NUM_THREADS", "-1"))
 
 
 def settings(**choices: list[Any]) -> list[dict[str, Any]]:

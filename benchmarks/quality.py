@@ -11,8 +11,10 @@ At the end, ours against the best peer of each data set: the difference of the m
 all data sets the randomisation test of paired samples. The data is not part of the project: it is looked for
 where the environment variable DIRECTRANKER_DATA points, then in ../shared/data.
 
+Trainings run side by side, each on one thread, as many as there are cores; `s/fold` is what one of them took.
+
     python benchmarks/quality.py [--data MQ2008,MQ2007-partial] [--protocol paper] [--seeds 3]
-        [--only DirectRanker,LightGBM]
+        [--only DirectRanker,LightGBM] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
 from directranker import Fold, RankingDataset, evaluate_per_query, read_folds
@@ -147,19 +150,26 @@ def _mean_of(data: RankingDataset, scores: Scores, *, number: int, protocol: str
     return float(np.nanmean(values_of(data, scores, protocol)[number]))
 
 
-def run(name: str, folds: list[Fold], seeds: int, protocol: str) -> Row:
-    """Train a contender on each fold with each seed."""
+def run_once(name: str, fold: Fold, seed: int, protocol: str) -> tuple[NDArray[np.float64], float]:
+    """Values of the test queries, (2, n_queries), and the seconds that training, tuning and scoring took."""
+    warnings.simplefilter("ignore")
     start = time.perf_counter()
-    per_query = []
-    for fold in folds:
-        values = []
-        for seed in range(seeds):
-            scores = scores_of(name, fold, seed, protocol)
-            of_metric = [values_of(fold.test, scores[metric], protocol) for metric in METRICS]
-            values.append(np.stack([of_metric[number][number] for number in range(len(METRICS))]))
-        per_query.append(np.mean(values, axis=0))
+    scores = scores_of(name, fold, seed, protocol)
+    seconds = time.perf_counter() - start
+    of_metric = [values_of(fold.test, scores[metric], protocol) for metric in METRICS]
+    return np.stack([of_metric[number][number] for number in range(len(METRICS))]), seconds
+
+
+def run(name: str, folds: list[Fold], seeds: int, protocol: str, jobs: int) -> Row:
+    """Train a contender on each fold with each seed."""
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        done = Parallel(n_jobs=jobs, batch_size=1)(
+            delayed(run_once)(name, fold, seed, protocol) for fold in folds for seed in range(seeds)
+        )
+    values = [values for values, _ in done]
+    per_query = [np.mean(values[at : at + seeds], axis=0) for at in range(0, len(values), seeds)]
     per_fold = np.array([np.nanmean(values, axis=1) for values in per_query])
-    seconds = (time.perf_counter() - start) / (len(folds) * seeds)
+    seconds = float(np.mean([seconds for _, seconds in done]))
     return Row(per_fold, np.concatenate(per_query, axis=1), seconds)
 
 
@@ -215,6 +225,7 @@ def main() -> None:
     parser.add_argument("--protocol", choices=CONVENTIONS, default="paper")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="names of contenders, with commas between")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trainings at the same time")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = [contender.name for contender in OURS] + list(PEERS)
@@ -228,7 +239,7 @@ def main() -> None:
         print(f"{'':20}{'NDCG@10':>17}{'MAP':>17}{'s/fold':>10}  required")
         sets[data] = {}
         for name in names:
-            sets[data][name] = run(name, folds, options.seeds, options.protocol)
+            sets[data][name] = run(name, folds, options.seeds, options.protocol, options.jobs)
             counts = (data, options.protocol) == ("MQ2008", "paper")
             reached &= print_row(name, sets[data][name], required.get(name) if counts else None)
     print()

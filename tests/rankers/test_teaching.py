@@ -157,7 +157,7 @@ def test_a_wrong_teacher_is_refused(data: RankingDataset, options: dict[str, Any
 
 
 def test_two_queries_are_too_few_to_be_taught(data: RankingDataset) -> None:
-    with pytest.raises(ValueError, match="there are [12]: take teacher=None"):
+    with pytest.raises(ValueError, match=r"there are [12]: take teacher=None"):
         DirectRanker(teacher="trees").fit(data.select(range(2)))
 
 

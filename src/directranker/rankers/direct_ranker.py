@@ -38,10 +38,9 @@ if TYPE_CHECKING:
 
     from directranker.costs import Objective
     from directranker.nn import DirectRankerNet
-    from directranker.rankers.objective_cost import ObjectiveCost
     from directranker.training.batches import EncodedFeatures
     from directranker.training.checkpoints import Checkpoint
-    from directranker.training.loop import TrainingOptions, Validation
+    from directranker.training.loop import BatchCost, TrainingOptions, Validation
 
 __all__ = ["DirectRanker"]
 
@@ -223,6 +222,7 @@ class DirectRanker(NetRanker):
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         from directranker.nn.training_pass import has_own_pass
+        from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.training.batches import Lists
         from directranker.training.loop import train
 
@@ -232,7 +232,7 @@ class DirectRanker(NetRanker):
         checkpoint = self._checkpoint(seed, data, validation)
         if validation is None and self.early_stopping:
             data, validation = split_off_validation(data, self.validation_fraction, seed)
-        if teacher is not None:
+        if teacher is not None and isinstance(cost, ObjectiveCost):
             beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
             cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
         device = as_device(self.device)
@@ -301,7 +301,7 @@ class DirectRanker(NetRanker):
             return None
         return chosen_teacher(self.teacher, data)
 
-    def _cost(self) -> ObjectiveCost:
+    def _cost(self) -> BatchCost:
         from directranker.rankers.objective_cost import ObjectiveCost
 
         return ObjectiveCost(self._objective(), self.max_pairs)
