@@ -6,18 +6,23 @@ the difference to the default with the standard error of paired queries. With `-
 of each train are there, which makes a learning curve of several runs. Peers of other libraries may stand
 beside: they choose their setting by the smaller part, too.
 
+Trainings run side by side, each on one thread, as many as there are cores.
+
     python benchmarks/ablation.py [--data MQ2008,MQ2007-partial] [--queries 60,120,250,0] [--seeds 2]
-        [--only default,"8 bins",LightGBM]
+        [--only default,"8 bins",LightGBM] [--jobs 2]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
 from directranker import DirectRanker, Ensemble, Fold
@@ -44,6 +49,9 @@ def ensemble_of(n: int) -> Callable[..., Any]:
 
 VARIANTS: dict[str, Callable[..., Any]] = {
     "default": changed(),
+    "no teacher": changed(teacher=None),
+    "teacher's share 0.25": changed(teacher_share=0.25),
+    "teacher's share 0.75": changed(teacher_share=0.75),
     "standardised features": changed(transform="standard"),
     "quantiles of the normal": changed(transform="quantile-normal"),
     "signed logarithm": changed(transform="signed-log"),
@@ -84,6 +92,7 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "Ensemble of 5": ensemble_of(5),
     "RankNet": RankNet,
     "LambdaMART": LambdaMART,
+    "LambdaMART, even pairs": partial(LambdaMART, pair_weight=None),
 }
 
 
@@ -98,6 +107,7 @@ def inner_fold(fold: Fold, number: int, n_queries: int) -> Fold:
 
 def values_of_variant(name: str, fold: Fold, seed: int, protocol: str) -> Values:
     """NDCG@10 and MAP of each query of the fold's last part, (2, n_queries)."""
+    warnings.simplefilter("ignore")
     if name in PEERS:
         scores = scores_of_peer(name, fold, seed, protocol)
         both = [values_of(fold.test, scores[metric], protocol)[at] for at, metric in enumerate(METRICS)]
@@ -106,15 +116,14 @@ def values_of_variant(name: str, fold: Fold, seed: int, protocol: str) -> Values
     return values_of(fold.test, ranker.fit(fold.train, eval_set=fold.vali).predict(fold.test), protocol)
 
 
-def measure(name: str, folds: list[Fold], seeds: int, protocol: str) -> Values:
+def measure(name: str, folds: list[Fold], seeds: int, protocol: str, jobs: int) -> Values:
     """The values of all queries of all folds, means over the seeds."""
-    return np.concatenate(
-        [
-            np.mean([values_of_variant(name, fold, seed, protocol) for seed in range(seeds)], axis=0)
-            for fold in folds
-        ],
-        axis=1,
-    )
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        values = Parallel(n_jobs=jobs, batch_size=1)(
+            delayed(values_of_variant)(name, fold, seed, protocol) for fold in folds for seed in range(seeds)
+        )
+    of_folds = [np.mean(values[at : at + seeds], axis=0) for at in range(0, len(values), seeds)]
+    return np.concatenate(of_folds, axis=1)
 
 
 def print_row(name: str, values: Values, reference: Values) -> None:
@@ -137,6 +146,7 @@ def main() -> None:
     parser.add_argument("--queries", default="0", help="numbers of training queries; 0 for all")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--only", default="", help="names of variants, with commas between")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="trainings at the same time")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = options.only.split(",") if options.only else list(VARIANTS)
@@ -148,11 +158,12 @@ def main() -> None:
             sizes = n_queries or f"all ({whole[0].train.n_queries} in the first fold)"
             print(f"\n{data}, protocol {options.protocol}, queries: {sizes}, seeds: {options.seeds}\n")
             print(f"{'':26}{'NDCG@10':>8}{'MAP':>8}{'NDCG@10 to default':>19}{'MAP to default':>19}")
-            reference = measure("default", folds, options.seeds, options.protocol)
+            reference = measure("default", folds, options.seeds, options.protocol, options.jobs)
             print_row("default", reference, reference)
             for name in wanted:
                 if name != "default":
-                    print_row(name, measure(name, folds, options.seeds, options.protocol), reference)
+                    values = measure(name, folds, options.seeds, options.protocol, options.jobs)
+                    print_row(name, values, reference)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from directranker.data.tabular import read_parquet, write_parquet
     from directranker.data.transforms import (
         AutoTransform,
+        InContext,
         PiecewiseLinear,
         QuantileNormal,
         QueryMinMax,
@@ -100,6 +101,7 @@ _HOMES = {
     "data.tabular": ("read_parquet", "write_parquet"),
     "data.transforms": (
         "AutoTransform",
+        "InContext",
         "PiecewiseLinear",
         "QuantileNormal",
         "QueryMinMax",
@@ -175,6 +177,7 @@ __all__ = [
     "GaussianClasses",
     "IESRRank",
     "IESVMRank",
+    "InContext",
     "LambdaDirectRanker",
     "LambdaMART",
     "LetorError",

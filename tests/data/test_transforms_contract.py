@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from directranker.data.transforms import (
     TRANSFORMS,
     AutoTransform,
+    InContext,
     PiecewiseLinear,
     QuantileNormal,
     QueryMinMax,
@@ -32,8 +33,9 @@ from directranker.data.transforms import (
 )
 
 NAMES = sorted(TRANSFORMS)
-ONE_TO_ONE = sorted(set(NAMES) - {"piecewise-linear"})
-ROW_BY_ROW = sorted(set(NAMES) - {"query-min-max", "query-z-score"})
+ONE_TO_ONE = sorted(set(NAMES) - {"piecewise-linear", "in-context"})
+BY_QUERY = ["in-context", "query-min-max", "query-z-score"]
+ROW_BY_ROW = sorted(set(NAMES) - set(BY_QUERY))
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -47,7 +49,7 @@ def example_table(n_rows: int = 60) -> tuple[Any, Any]:
 
 
 def expected_failures(transform: Any) -> dict[str, str]:
-    if isinstance(transform, QueryMinMax | QueryZScore):
+    if isinstance(transform, InContext | QueryMinMax | QueryZScore):
         reason = "without qid all rows are one list, so a part of the rows is another list"
         return {"check_methods_subset_invariance": reason}
     return {}
@@ -152,7 +154,7 @@ def test_unfitted_is_refused(name: str) -> None:
         as_transform(name).transform([[1.0]])
 
 
-@pytest.mark.parametrize("name", ["auto", "query-min-max", "query-z-score"])
+@pytest.mark.parametrize("name", ["auto", *BY_QUERY])
 def test_wrong_number_of_query_ids_is_refused(name: str) -> None:
     X, qid = example_table()
     with pytest.raises(ValueError, match="qid has 59 entries for 60 rows"):

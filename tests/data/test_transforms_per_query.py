@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from directranker.data.transforms import QueryMinMax, QueryZScore
+from directranker.data.transforms import InContext, PiecewiseLinear, QueryMinMax, QueryZScore
 
 
 def min_max(column: Any) -> Any:
@@ -91,3 +91,15 @@ def test_min_max_spans_the_unit_range_exactly() -> None:
     for query in range(4):
         assert output[query::4].min(axis=0).tolist() == [0.0, 0.0]
         assert output[query::4].max(axis=0).tolist() == [1.0, 1.0]
+
+
+def test_in_context_is_bins_beside_z_scores() -> None:
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(50, 3)).astype(np.float32), rng.integers(0, 4, 50)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    train, others = X[:30], X[30:]
+    encoded = InContext(n_bins=4).fit(train, qid=qid[:30]).transform(others, qid=qid[30:])
+    bins = PiecewiseLinear(n_bins=4).fit(train).transform(others)
+    np.testing.assert_array_equal(
+        encoded, np.hstack([bins, QueryZScore().fit_transform(others, qid=qid[30:])])
+    )

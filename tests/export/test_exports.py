@@ -99,6 +99,7 @@ def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_p
     ("ranker", "to", "reason"),
     [
         (DirectRanker(**QUICK, transform="query-z-score"), "c", "looks at all documents of a query"),
+        (DirectRanker(**QUICK, transform="in-context"), "onnx", "looks at all documents of a query"),
         (Ensemble(DirectRanker(**QUICK), 2, random_state=0), "onnx", "export one of its rankers_"),
         (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),
         (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.data.transforms import (
     AutoTransform,
+    InContext,
     PiecewiseLinear,
     QuantileNormal,
     QueryMinMax,
@@ -91,7 +92,7 @@ class NormalPlaces(Columns):
 
 def columns_of(transform: Any) -> tuple[tuple[Columns, ...], int]:
     """The groups of a fitted transform, and how many columns it makes."""
-    if isinstance(transform, QueryMinMax | QueryZScore):
+    if isinstance(transform, InContext | QueryMinMax | QueryZScore):
         raise ExportError(
             f"{type(transform).__name__} looks at all documents of a query, and a score is asked for one at "
             "a time; train with transform='auto' or 'standard', or export with the features normalised before"

@@ -38,6 +38,7 @@ AUTO = "auto"
 N_FOLDS, N_REPEATS = 3, 2
 FEWEST_QUERIES = 30  # for which "auto" has a teacher
 MOST_DOCUMENTS = 100_000  # that one teacher learns from
+DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each other more than they help
 LARGEST_LOG_SCALE = 12.0
 
 
@@ -51,7 +52,14 @@ def chosen_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
     if isinstance(teacher, str) and teacher == AUTO:
         teacher = "trees" if data.n_queries >= FEWEST_QUERIES else None
     if isinstance(teacher, str) and teacher == "trees":
-        return LambdaMART(pair_weight=None, n_leaves=15, learning_rate=0.1, patience=30, progress=False)
+        return LambdaMART(
+            pair_weight=None,
+            n_leaves=15,
+            learning_rate=0.1,
+            patience=30,
+            n_jobs=1 if len(data.relevance) <= DOCUMENTS_PER_THREAD else None,
+            progress=False,
+        )
     if teacher is not None and not isinstance(teacher, Ranker):
         raise ValueError(f"teacher is {teacher!r}; give 'auto', 'trees', None or a ranker")
     return teacher

@@ -23,6 +23,7 @@ array([[0., 0.]], dtype=float32)
 
 from directranker.data.transforms.automatic import AutoTransform
 from directranker.data.transforms.base import FeatureTransform
+from directranker.data.transforms.in_context import InContext
 from directranker.data.transforms.names import TRANSFORMS, as_transform
 from directranker.data.transforms.per_query import QueryMinMax, QueryZScore
 from directranker.data.transforms.piecewise_linear import PiecewiseLinear
@@ -33,6 +34,7 @@ __all__ = [
     "TRANSFORMS",
     "AutoTransform",
     "FeatureTransform",
+    "InContext",
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
