@@ -27,7 +27,6 @@ from directranker.data.transforms import PiecewiseLinear
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, TrainingData, as_metric, as_seed
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
-from directranker.rankers.teaching import beliefs_of, chosen_teacher
 from directranker.rankers.transforming import n_columns_of
 from directranker.rankers.validation import split_off_validation
 from directranker.training.records import EpochRecord
@@ -223,6 +222,7 @@ class DirectRanker(NetRanker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         from directranker.nn.training_pass import has_own_pass
         from directranker.rankers.objective_cost import ObjectiveCost
+        from directranker.rankers.teaching import beliefs_of
         from directranker.training.batches import Lists
         from directranker.training.loop import train
 
@@ -299,6 +299,8 @@ class DirectRanker(NetRanker):
         )
         if self.teacher_share == 0 or (self.teacher == AUTO and not is_usual):
             return None
+        from directranker.rankers.teaching import chosen_teacher
+
         return chosen_teacher(self.teacher, data)
 
     def _cost(self) -> BatchCost:

@@ -39,6 +39,7 @@ N_FOLDS, N_REPEATS = 3, 2
 FEWEST_QUERIES = 30  # for which "auto" has a teacher
 MOST_DOCUMENTS = 100_000  # that one teacher learns from
 DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each other more than they help
+SCORED_DOCUMENTS = 50_000  # at a time
 LARGEST_LOG_SCALE = 12.0
 
 
@@ -113,8 +114,10 @@ def _taught(
     seed: int,
 ) -> FloatArray:
     """Scores of the held-out part; equal ones where there is nothing to learn from."""
-    if not data.can_teach:
+    if not (data.can_teach and len(held_out.relevance)):
         return np.zeros(len(held_out.relevance))
+    if validation is not None:
+        validation = _at_most(validation, np.arange(validation.n_queries), seed)
     ranker = clone(teacher)
     if "random_state" in ranker.get_params():
         ranker.set_params(random_state=seed)
@@ -123,8 +126,18 @@ def _taught(
         ranker._learn(data, validation)
     if getattr(ranker, "stopped_", "") == "interrupted":
         raise KeyboardInterrupt
-    scores: FloatArray = ranker._scores(held_out.features, held_out.query_of_row).astype(np.float64)
+    return np.concatenate([_scored(ranker, held_out.take(part)) for part in _parts(held_out)])
+
+
+def _scored(ranker: Ranker, data: TrainingData) -> FloatArray:
+    scores: FloatArray = ranker._scores(data.features, data.query_of_row).astype(np.float64)
     return scores
+
+
+def _parts(data: TrainingData) -> list[IntArray]:
+    """Queries whose features are copied at a time."""
+    n_parts = -(-len(data.relevance) // SCORED_DOCUMENTS)
+    return [part for part in np.array_split(np.arange(data.n_queries), n_parts) if len(part)]
 
 
 def _scale(scores: FloatArray, data: TrainingData) -> float:
