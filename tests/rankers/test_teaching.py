@@ -71,25 +71,6 @@ def test_beliefs_are_log_odds() -> None:
     assert slope == pytest.approx(1.0, abs=0.08)
 
 
-def test_a_teacher_learns_from_a_bounded_number_of_documents() -> None:
-    sizes: list[int] = []
-
-    class Counting(Oracle):
-        def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-            del validation
-            sizes.append(len(data.relevance))
-
-    n = 2 * MOST_DOCUMENTS
-    features = np.random.default_rng(0).normal(size=(n, 1)).astype(np.float32)
-    labels = (features[:, 0] > 0).astype(np.float64)
-    beliefs = beliefs_of(
-        Counting(), TrainingData(features, None, labels, np.arange(0, n + 1, 100)), None, seed=0
-    )
-    assert max(sizes) <= MOST_DOCUMENTS
-    assert min(sizes) > 0.9 * MOST_DOCUMENTS
-    assert np.all(beliefs.logits != 0)  # and yet all are scored
-
-
 def test_the_net_learns_what_the_teacher_thinks(data: RankingDataset) -> None:
     slopes = np.corrcoef(data.features.T, data.relevance)[-1, :-1]
     column = int(np.abs(slopes).argmax())
@@ -130,6 +111,14 @@ def test_auto_has_a_teacher_where_it_helps(data: RankingDataset) -> None:
     assert not taught(data, head_activation="tanh")
     assert not taught(data, teacher_share=0.0)
     assert isinstance(chosen_teacher("auto", training_data(data)), LambdaMART)
+    many = TrainingData(
+        np.zeros((MOST_DOCUMENTS + 1, 1), np.float32),
+        None,
+        np.zeros(MOST_DOCUMENTS + 1),
+        np.linspace(0, MOST_DOCUMENTS + 1, 50, dtype=np.int64),
+    )
+    assert chosen_teacher("auto", many) is None  # labels are enough there
+    assert chosen_teacher("trees", many) is not None
     assert RankNet().teacher is None
     assert DirectRanker.paper().teacher is None
 

@@ -73,9 +73,9 @@ class DirectRanker(NetRanker):
         lists.
     teacher, teacher_share
         A ranker whose beliefs about pairs make up this share of the cost, the labels the rest: `"trees"`,
-        boosted on the same pairs; any ranker; None; or `"auto"`, trees where there are at least 30 queries,
-        documents are plain rows of features and cost and τ are the default's. The teacher scores queries that
-        it has not learnt from.
+        boosted on the same pairs; any ranker; None; or `"auto"`, trees from 30 queries to 100,000 documents,
+        where documents are plain rows of features and cost and τ are the default's. The teacher scores
+        queries that it has not learnt from.
     transform
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone.

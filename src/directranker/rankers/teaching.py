@@ -36,22 +36,21 @@ __all__ = ["AUTO", "beliefs_of", "chosen_teacher"]
 
 AUTO = "auto"
 N_FOLDS, N_REPEATS = 3, 2
-FEWEST_QUERIES = 30  # for which "auto" has a teacher
-MOST_DOCUMENTS = 100_000  # that one teacher learns from
+FEWEST_QUERIES, MOST_DOCUMENTS = 30, 100_000  # between which "auto" has a teacher
 DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each other more than they help
-SCORED_DOCUMENTS = 50_000  # at a time
 LARGEST_LOG_SCALE = 12.0
 
 
 def chosen_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
-    """The ranker that is meant: `"trees"`, one that is given, or none; `"auto"` is trees from 30 queries on.
+    """The ranker that is meant: `"trees"`, one that is given, or none; `"auto"` is trees on small data.
 
     >>> few = TrainingData(np.ones((3, 1), np.float32), None, np.array([0.0, 1.0, 2.0]), np.array([0, 3]))
     >>> chosen_teacher("auto", few) is None
     True
     """
     if isinstance(teacher, str) and teacher == AUTO:
-        teacher = "trees" if data.n_queries >= FEWEST_QUERIES else None
+        is_small = data.n_queries >= FEWEST_QUERIES and len(data.relevance) <= MOST_DOCUMENTS
+        teacher = "trees" if is_small else None
     if isinstance(teacher, str) and teacher == "trees":
         return LambdaMART(
             pair_weight=None,
@@ -88,22 +87,12 @@ def beliefs_of(
             fold = np.random.default_rng((seed, 19, repeat)).permutation(data.n_queries) % N_FOLDS
             for number in range(N_FOLDS):
                 held_out = np.flatnonzero(fold == number)
-                others = _at_most(data, np.flatnonzero(fold != number), seed + done)
+                others = data.take(np.flatnonzero(fold != number))
                 scores = _taught(teacher, others, validation, data.take(held_out), seed + done)
                 total[np.isin(data.query_of_row, held_out)] += scores
                 done += 1
                 report(done, "held-out queries are scored")
     return Beliefs(total * _scale(total, data))
-
-
-def _at_most(data: TrainingData, queries: IntArray, seed: int) -> TrainingData:
-    """The documents of these queries, or of so many of them that a teacher learns in bounded time."""
-    sizes = np.diff(data.offsets)[queries]
-    if sizes.sum() > MOST_DOCUMENTS:
-        order = np.random.default_rng((seed, 23)).permutation(len(queries))
-        n_chosen = max(1, int(np.searchsorted(np.cumsum(sizes[order]), MOST_DOCUMENTS)))
-        queries = np.sort(queries[order[:n_chosen]])
-    return data.take(queries)
 
 
 def _taught(
@@ -116,8 +105,6 @@ def _taught(
     """Scores of the held-out part; equal ones where there is nothing to learn from."""
     if not (data.can_teach and len(held_out.relevance)):
         return np.zeros(len(held_out.relevance))
-    if validation is not None:
-        validation = _at_most(validation, np.arange(validation.n_queries), seed)
     ranker = clone(teacher)
     if "random_state" in ranker.get_params():
         ranker.set_params(random_state=seed)
@@ -126,18 +113,8 @@ def _taught(
         ranker._learn(data, validation)
     if getattr(ranker, "stopped_", "") == "interrupted":
         raise KeyboardInterrupt
-    return np.concatenate([_scored(ranker, held_out.take(part)) for part in _parts(held_out)])
-
-
-def _scored(ranker: Ranker, data: TrainingData) -> FloatArray:
-    scores: FloatArray = ranker._scores(data.features, data.query_of_row).astype(np.float64)
+    scores: FloatArray = ranker._scores(held_out.features, held_out.query_of_row).astype(np.float64)
     return scores
-
-
-def _parts(data: TrainingData) -> list[IntArray]:
-    """Queries whose features are copied at a time."""
-    n_parts = -(-len(data.relevance) // SCORED_DOCUMENTS)
-    return [part for part in np.array_split(np.arange(data.n_queries), n_parts) if len(part)]
 
 
 def _scale(scores: FloatArray, data: TrainingData) -> float:
