@@ -89,6 +89,14 @@ def test_ranks_in_every_format(folder: Path) -> None:
     assert [list(json.loads(row)) for row in rows] == [["qid", "docid", "rank", "score"]] * 20
 
 
+def test_features_that_no_document_has_are_told(folder: Path) -> None:
+    lines = (folder / "test.txt").read_text().splitlines()
+    (folder / "few.txt").write_text("\n".join(" ".join(line.split()[:5]) for line in lines))
+    told = b"directranker: features 4 to 20 of the ranker are 0 in all documents; is this the data"
+    assert run("rank", "model", "few.txt", cwd=folder).stderr.startswith(told)
+    assert run("rank", "model", "test.txt", cwd=folder).stderr == b""
+
+
 def test_info(folder: Path) -> None:
     facts = json.loads(run("info", "model", "--json", cwd=folder).stdout)
     assert (facts["ranker"], facts["features"], facts["n_epochs"]) == ("DirectRanker", 20, 2)

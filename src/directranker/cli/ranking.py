@@ -57,7 +57,7 @@ def rank(
         raise ValueError("Parquet cannot be written to standard output; give --out a name")
     ranker = load_ranker(model)
     with _sink(out) as sink, ranking_writer(sink, kind, tag=tag) as write:
-        pieces = _pieces(data, ranker.n_features_in_)
+        pieces = _with_a_word_on_unused(_pieces(data, ranker.n_features_in_), ranker.n_features_in_)
         tables = scored_tables(ranker, pieces) if kind == "scores" else ranked_tables(ranker, pieces, top=top)
         for table in tables:
             write(table)
@@ -71,6 +71,24 @@ def _pieces(data: Path, n_features: int) -> Iterator[RankingDataset]:
         return
     with progress_bar(f"ranking {data.name}") as progress:
         yield from stream_dataset(data, n_features=n_features, progress=progress)
+
+
+def _with_a_word_on_unused(pieces: Iterator[RankingDataset], n_features: int) -> Iterator[RankingDataset]:
+    """The same; in the end, a line to standard error where the last features were 0 in all documents.
+
+    Text mentions only what is not 0, so a file of too few features cannot be told from one of zeros before.
+    """
+    last = 0
+    for piece in pieces:
+        (used,) = piece.features[:, last:].any(axis=0).nonzero()
+        last += 1 + int(used[-1]) if len(used) else 0
+        yield piece
+    if 0 < last < n_features:
+        print(
+            f"directranker: features {last + 1} to {n_features} of the ranker are 0 in all documents; "
+            "is this the data that it was made for?",
+            file=sys.stderr,
+        )
 
 
 @contextmanager
