@@ -78,16 +78,17 @@ def _with_a_word_on_unused(pieces: Iterator[RankingDataset], n_features: int) ->
 
     Text mentions only what is not 0, so a file of too few features cannot be told from one of zeros before.
     """
+    import numpy as np
+
     last = 0
     for piece in pieces:
-        (used,) = piece.features[:, last:].any(axis=0).nonzero()
+        used = np.flatnonzero(np.any(piece.features[:, last:], axis=0))
         last += 1 + int(used[-1]) if len(used) else 0
         yield piece
     if 0 < last < n_features:
-        print(
+        sys.stderr.write(
             f"directranker: features {last + 1} to {n_features} of the ranker are 0 in all documents; "
-            "is this the data that it was made for?",
-            file=sys.stderr,
+            "is this the data that it was made for?\n"
         )
 
 
