@@ -59,7 +59,7 @@ RANKERS = tuple(name for name in rankers.__all__ if name != "Ranker")
 TRANSFORM_CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in TRANSFORMS.values()}
 RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (EpochRecord, RoundRecord)}
 # What a loaded ranker does without: it is not trained, and its transform is saved fitted.
-LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "transform", "ranker")
+LEFT_OUT = ("callbacks", "checkpoint", "progress", "random_state", "teacher", "transform", "ranker")
 
 
 # What parts raise that do not fit together.

@@ -94,9 +94,8 @@ def test_any_ranker_may_teach(data: RankingDataset, teacher: Any, tmp_path: Path
     assert not np.array_equal(
         DirectRanker(teacher=None, max_epochs=2, random_state=0).fit(part).predict(part), scores
     )
-    if isinstance(teacher, str):
-        ranker.save(tmp_path / "model")
-        assert np.array_equal(load_ranker(tmp_path / "model").predict(part), scores)
+    ranker.save(tmp_path / "model")
+    assert np.array_equal(load_ranker(tmp_path / "model").predict(part), scores)
 
 
 def test_auto_has_a_teacher_where_it_helps(data: RankingDataset) -> None:

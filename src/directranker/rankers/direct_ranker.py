@@ -224,6 +224,7 @@ class DirectRanker(NetRanker):
         from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.rankers.teaching import beliefs_of
         from directranker.training.batches import Lists
+        from directranker.training.devices import as_device
         from directranker.training.loop import train
 
         seed = as_seed(self.random_state)
@@ -395,15 +396,3 @@ def as_validation(data: TrainingData, features: EncodedFeatures, metric: Metric,
     from directranker.training.loop import Validation
 
     return Validation.of(features, data.relevance, data.offsets, metric, seed)
-
-
-def as_device(device: str) -> torch.device:
-    """The device of this name; `"auto"` is a GPU where torch sees one."""
-    import torch
-
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device {device!r} is unknown to torch: {error}") from None

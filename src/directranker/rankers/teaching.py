@@ -25,15 +25,15 @@ from directranker.errors import TrainingWarning
 from directranker.metrics.sorting import FloatArray
 from directranker.rankers.base import Ranker, TrainingData
 from directranker.rankers.lambdamart import LambdaMART
+from directranker.rankers.net_ranker import AUTO
 from directranker.training.progress import shown_progress
 
 # ruff: noqa: PLC0415 - the costs import torch, which takes seconds.
 if TYPE_CHECKING:
     from directranker.costs.beliefs import Beliefs
 
-__all__ = ["AUTO", "beliefs_of", "chosen_teacher"]
+__all__ = ["beliefs_of", "chosen_teacher"]
 
-AUTO = "auto"
 N_FOLDS, N_REPEATS = 3, 2
 FEWEST_QUERIES, MOST_DOCUMENTS = 30, 100_000  # between which "auto" has a teacher
 DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each other more than they help
