@@ -1,14 +1,11 @@
-"""`directranker compare` and `demo` as a user runs them: in processes of their own, some of them killed."""
+"""`directranker compare` as a user runs it: what it prints, writes and refuses."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,52 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from comparisons import OPTIONS, RANKERS, finished_comparison, run, table
 
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
-from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.protocol import by_protocol, rotated_folds
-from directranker.experiments.status import status_of
-
-GRID = """
-[RankSVM]
-l2 = [0.01, 0.1]
-
-[LambdaMART]
-max_trees = [20]
-n_leaves = [3, 7]
-
-[AdaRank]
-max_rounds = [30]
-"""
-RANKERS = "RankSVM,LambdaMART,AdaRank"
-OPTIONS = ("--rankers", RANKERS, "--grid", "grid.toml", "--inner-folds", "2", "--folds", "3", "--seeds", "1")
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "directranker", *arguments]
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, env=environment(), cwd=cwd
-    )
-
-
-def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        cwd=cwd,
-        start_new_session=True,
-    )
 
 
 class Ended(NamedTuple):
@@ -91,30 +47,10 @@ def run_here(
     return ended
 
 
-def n_cells(folder: Path) -> int:
-    """How many cells are finished; none where the comparison has not begun."""
-    return (
-        sum(count.done for count in status_of(folder).values()) if (folder / "planned.json").exists() else 0
-    )
-
-
-def table(folder: Path) -> list[list[str]]:
-    """The table without the seconds, which no two runs share."""
-    with (folder / "results.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    return [[value for name, value in row.items() if "second" not in name] for row in rows]
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small data set, a grid and a finished comparison in `whole`."""
-    folder = tmp_path_factory.mktemp("compare")
-    example_dataset().select(range(60)).save(folder / "data")
-    (folder / "grid.toml").write_text(GRID)
-    done = run("compare", "data", *OPTIONS, "--out", "whole", "--workers", "1", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    (folder / "whole.txt").write_text(done.stdout)
-    return folder
+    return finished_comparison(tmp_path_factory.mktemp("compare"))
 
 
 def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
@@ -259,49 +195,6 @@ def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., End
     assert [fold["score"] for fold in measured["folds"]] == pytest.approx(expected)
 
 
-def test_killed_at_random_moments_and_then_run_twice_at_once_it_ends_with_the_same_table(place: Path) -> None:
-    generator = np.random.default_rng(3)
-    arguments = ("compare", "data", *OPTIONS, "--out", "killed", "--workers", "1")
-    counts = [0]
-    for _ in range(2):
-        process = start(*arguments, cwd=place)
-        while process.poll() is None and n_cells(place / "killed") <= counts[-1]:
-            time.sleep(0.02)
-        time.sleep(generator.uniform(0, 0.2))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        counts.append(n_cells(place / "killed"))
-        assert counts[-1] >= counts[-2]
-    both = [start(*arguments, cwd=place) for _ in range(2)]
-    ends = [process.communicate() for process in both]
-    assert [process.returncode for process in both] == [0, 0], ends
-    assert [errors for _, errors in ends] == ["", ""]
-    assert all(output.endswith("report:  killed/report.html\n") for output, _ in ends)
-    assert n_cells(place / "killed") == 66
-    assert table(place / "killed") == table(place / "whole")
-    left = {path.name for path in (place / "killed").iterdir() if not path.name.endswith(".partial")}
-    assert left == {path.name for path in (place / "whole").iterdir()}
-
-
-def test_ctrl_c_says_what_is_kept_and_how_to_go_on(place: Path) -> None:
-    arguments = ("compare", "data", *OPTIONS, "--out", "stopped", "--workers", "1")
-    process = start(*arguments, cwd=place)
-    while process.poll() is None and n_cells(place / "stopped") < 2:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    if process.returncode == 0:
-        pytest.skip("it was quicker than the interrupt")
-    assert process.returncode == 130
-    told = re.fullmatch(
-        r"directranker: interrupted; (\d+) of 66 cells are kept in stopped, and the same command goes on.*\n",
-        errors,
-    )
-    assert told, errors
-    assert int(told[1]) == n_cells(place / "stopped")
-
-
 def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> None:
     done = run_here("compare", "data", "--status", "--out", "whole")
     assert re.search(r"^ RankSVM +30 +30 ", done.out, re.MULTILINE)
@@ -311,29 +204,6 @@ def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> Non
     nothing = run_here("compare", "data", "--status")
     assert (nothing.code, nothing.out) == (1, "")
     assert "results/data/planned.json does not exist; no comparison was started" in nothing.err
-
-
-def test_a_terminal_sees_a_bar(place: Path) -> None:
-    parent, child = pty.openpty()
-    with subprocess.Popen(
-        command("compare", "data", *OPTIONS, "--out", "shown", "--workers", "1"),
-        stdout=subprocess.DEVNULL,
-        stderr=child,
-        env=environment() | {"TERM": "xterm"},
-        cwd=place,
-    ) as process:
-        os.close(child)
-        seen = b""
-        try:
-            while block := os.read(parent, 4096):
-                seen += block
-        except OSError:  # the terminal is gone with the process
-            pass
-    os.close(parent)
-    assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode())
-    assert re.search(r"comparing .*\d+/66 .*cells/s, 0:00:\d\d left", text)
-    assert re.search(r"RankSVM: ndcg@10 0\.\d{3}", text)
 
 
 @pytest.mark.parametrize(
@@ -387,18 +257,3 @@ def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
     done = run_here("compare", "MQ2008", *options)
     assert re.search(r"^ AdaRank .* \.722±\.010 .* \.653±\.009 *$", done.out, re.MULTILINE)
     assert done.out.endswith("results: results/MQ2008/results.json\nreport:  results/MQ2008/report.html\n")
-
-
-def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) -> None:
-    """To its end it takes a minute; that is `make run`."""
-    process = start("demo", "--out", "first", "--workers", "1", cwd=tmp_path)
-    while process.poll() is None and n_cells(tmp_path / "first") < 1:
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "documents per query" in output
-    assert re.match(r"directranker: interrupted; \d+ of \d+ cells are kept in first, and the same", errors)
-    status = status_of(tmp_path / "first")
-    assert set(status) == set(CONTENDERS)
-    assert {count.total for count in status.values()} == {6, 6 * 3, 6 * 4}  # final trainings, and choices

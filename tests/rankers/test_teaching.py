@@ -17,6 +17,7 @@ from directranker import RankingDataset, example_dataset, load_ranker
 from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
 from directranker.rankers.base import Ranker, TrainingData
 from directranker.rankers.teaching import MOST_DOCUMENTS, beliefs_of, chosen_teacher
+from directranker.training.records import EpochRecord
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,23 @@ def test_any_ranker_may_teach(data: RankingDataset, teacher: Any, tmp_path: Path
     )
     ranker.save(tmp_path / "model")
     assert np.array_equal(load_ranker(tmp_path / "model").predict(part), scores)
+
+
+@pytest.mark.parametrize("teacher", ["trees", RankSVM()])
+def test_a_taught_training_goes_on_from_its_checkpoint(
+    data: RankingDataset, teacher: Any, tmp_path: Path
+) -> None:
+    part = data.select(range(40))
+    options: dict[str, Any] = {"teacher": teacher, "max_epochs": 3, "random_state": 0}
+
+    def stop(record: EpochRecord) -> None:
+        if record.epoch == 2:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        DirectRanker(**options, checkpoint=tmp_path, callbacks=[stop]).fit(part)
+    resumed = DirectRanker(**options, checkpoint=tmp_path).fit(part)
+    assert np.array_equal(resumed.predict(part), DirectRanker(**options).fit(part).predict(part))
 
 
 def test_auto_has_a_teacher_where_it_helps(data: RankingDataset) -> None:

@@ -75,7 +75,7 @@ class DirectRanker(NetRanker):
         A ranker whose beliefs about pairs make up this share of the cost, the labels the rest: `"trees"`,
         boosted on the same pairs; any ranker; None; or `"auto"`, trees from 30 queries to 100,000 documents,
         where documents are plain rows of features and cost and τ are the default's. The teacher scores
-        queries that it has not learnt from.
+        queries that it has not learnt from. Ctrl-C while it learns ends the fit, as no net is there to keep.
     transform
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone.
