@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.dataset import RankingDataset
+from directranker.data.transforms import bins_of
 from directranker.errors import ExportError
 from directranker.export.columns import columns_of
 from directranker.export.description import feature_names
@@ -143,7 +144,7 @@ def _features_of_columns(transform: Any, n_columns: int) -> IntArray:
     if n_columns == transform.n_features_in_:
         return np.arange(n_columns)
     try:
-        groups, _ = columns_of(transform)
+        groups, _ = columns_of(bins_of(transform) or transform)
     except ExportError:
         raise TypeError(
             f"{type(transform).__name__} makes {n_columns} columns of {transform.n_features_in_} features, "
@@ -152,7 +153,8 @@ def _features_of_columns(transform: Any, n_columns: int) -> IntArray:
     features = np.zeros(n_columns, dtype=np.int64)
     for group in groups:
         features[group.places] = group.features
-    return features
+    # In the bins of `InContext` a feature's z-scores and ranks come behind all features.
+    return np.asarray(features % transform.n_features_in_)
 
 
 def _integrated_gradients(ranker: DirectRanker, encoded: Vector, rows: IntArray, steps: int) -> Vector:

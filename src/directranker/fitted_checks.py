@@ -22,9 +22,11 @@ import numpy as np
 from directranker.data.transforms import (
     AutoTransform,
     FeatureTransform,
+    InContext,
     PiecewiseLinear,
     QuantileNormal,
     Standard,
+    bins_of,
 )
 from directranker.data.transforms.automatic import AS_IS, SIGNED_LOG, STANDARD
 from directranker.rankers.base import Ranker
@@ -77,12 +79,12 @@ def _check_auto(transform: AutoTransform, n: int) -> None:
         raise ValueError("choices_ of AutoTransform has an unknown word")
 
 
-def _check_piecewise_linear(transform: PiecewiseLinear, n: int) -> None:
+def _check_bins(transform: PiecewiseLinear | InContext, n: int) -> None:
     offsets = _check_array(transform, "edge_offsets_", np.int64, (n + 1,))
     _check_array(transform, "marks_missing_", np.bool_, (n,))
     # Each feature has one edge at the least, so offsets grow; then they are all within the edges.
     if offsets[0] != 0 or (np.diff(offsets) < 1).any():
-        raise ValueError("edge_offsets_ of PiecewiseLinear do not grow from 0")
+        raise ValueError(f"edge_offsets_ of {type(transform).__name__} do not grow from 0")
     _check_array(transform, "edges_", np.float32, (int(offsets[-1]),))
 
 
@@ -106,9 +108,8 @@ def _check_transform_of(ranker: Any, n: int) -> None:
 
 def _check_linear(ranker: LinearRanker, n: int) -> None:
     _check_transform_of(ranker, n)
-    n_columns = n
-    if isinstance(ranker.transform_, PiecewiseLinear):
-        n_columns = ranker.transform_._n_columns_out()
+    bins = bins_of(ranker.transform_)
+    n_columns = n if bins is None else bins._n_columns_out()
     _check_array(ranker, "coef_", np.float64, (n_columns,))
 
 
@@ -124,7 +125,8 @@ def _check_ensemble(ranker: Ensemble, n: int) -> None:
 _CHECKS: dict[type, Callable[[Any, int], None]] = {
     Standard: _check_standard,
     AutoTransform: _check_auto,
-    PiecewiseLinear: _check_piecewise_linear,
+    PiecewiseLinear: _check_bins,
+    InContext: lambda transform, n: _check_bins(transform, 3 * n),
     QuantileNormal: _check_quantile_normal,
     DirectRanker: _check_transform_of,
     LinearRanker: _check_linear,

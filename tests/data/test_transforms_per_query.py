@@ -1,4 +1,4 @@
-"""Min-max and z-score within queries: against a loop over the queries."""
+"""Min-max, z-score and rank within queries: against a loop over the queries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import rankdata
 
-from directranker.data.transforms import InContext, PiecewiseLinear, QueryMinMax, QueryZScore
+from directranker.data.transforms import (
+    InContext,
+    PiecewiseLinear,
+    QueryMinMax,
+    QueryRank,
+    QueryZScore,
+    Unchanged,
+)
 
 
 def min_max(column: Any) -> Any:
@@ -28,7 +36,16 @@ def z_score(column: Any) -> Any:
     return np.nan_to_num((column - known.mean()) / known.std())
 
 
-BOTH = pytest.mark.parametrize(("transform", "literal"), [(QueryMinMax(), min_max), (QueryZScore(), z_score)])
+def rank(column: Any) -> Any:
+    known = ~np.isnan(column)
+    ranks = np.zeros(len(column))
+    ranks[known] = (2 * rankdata(column[known]) - 1) / known.sum() - 1
+    return ranks
+
+
+ALL = pytest.mark.parametrize(
+    ("transform", "literal"), [(QueryMinMax(), min_max), (QueryZScore(), z_score), (QueryRank(), rank)]
+)
 
 
 def query_by_query(X: Any, qid: Any, literal: Callable[[Any], Any]) -> Any:
@@ -39,7 +56,7 @@ def query_by_query(X: Any, qid: Any, literal: Callable[[Any], Any]) -> Any:
     return output
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("kind", [int, str])
 def test_equals_a_loop_over_queries(transform: Any, literal: Any, shuffled: bool, kind: type) -> None:
@@ -54,7 +71,7 @@ def test_equals_a_loop_over_queries(transform: Any, literal: Any, shuffled: bool
     np.testing.assert_allclose(output, query_by_query(X[order], qid[order], literal), rtol=1e-5, atol=1e-6)
 
 
-@BOTH
+@ALL
 def test_a_query_of_very_many_documents(transform: Any, literal: Any) -> None:
     X = np.random.default_rng(1).normal(size=(150_000, 3))  # worked through column by column
     output = transform.fit(X).transform(X)
@@ -62,7 +79,7 @@ def test_a_query_of_very_many_documents(transform: Any, literal: Any) -> None:
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-@BOTH
+@ALL
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_rescaling_a_query_changes_nothing(transform: Any, literal: Any, data: st.DataObject) -> None:
@@ -76,7 +93,7 @@ def test_rescaling_a_query_changes_nothing(transform: Any, literal: Any, data: s
     )
 
 
-@BOTH
+@ALL
 def test_queries_do_not_see_each_other(transform: Any, literal: Any) -> None:
     X = np.random.default_rng(2).normal(size=(50, 2))
     qid = np.arange(50) % 5
@@ -93,13 +110,17 @@ def test_min_max_spans_the_unit_range_exactly() -> None:
         assert output[query::4].max(axis=0).tolist() == [1.0, 1.0]
 
 
-def test_in_context_is_bins_beside_z_scores() -> None:
+def test_in_context_is_bins_of_values_z_scores_and_ranks() -> None:
     rng = np.random.default_rng(0)
     X, qid = rng.normal(size=(50, 3)).astype(np.float32), rng.integers(0, 4, 50)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     train, others = X[:30], X[30:]
     encoded = InContext(n_bins=4).fit(train, qid=qid[:30]).transform(others, qid=qid[30:])
-    bins = PiecewiseLinear(n_bins=4).fit(train).transform(others)
-    np.testing.assert_array_equal(
-        encoded, np.hstack([bins, QueryZScore().fit_transform(others, qid=qid[30:])])
-    )
+    parts = []
+    for before in (Unchanged(), QueryZScore(), QueryRank()):
+        seen, unseen = (
+            before.fit_transform(train, qid=qid[:30]),
+            before.fit_transform(others, qid=qid[30:]),
+        )
+        parts.append(PiecewiseLinear(n_bins=4).fit(seen).transform(unseen))
+    np.testing.assert_array_equal(encoded, np.hstack(parts))

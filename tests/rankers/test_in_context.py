@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from directranker import DirectRanker, RankingDataset, example_dataset, load_ranker
+from directranker import DirectRanker, InContext, RankingDataset, example_dataset, load_ranker
+from directranker.explanation import explain_difference
+from directranker.fitted_checks import check_fitted
 from directranker.nn import compare_scores
 from directranker.order import check_comparisons
 
@@ -41,3 +46,57 @@ def test_the_list_matters(ranker: DirectRanker, data: RankingDataset) -> None:
 def test_it_is_saved(ranker: DirectRanker, data: RankingDataset, tmp_path: Path) -> None:
     ranker.save(tmp_path / "model")
     assert np.array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
+
+
+def test_bins_are_summed_as_the_formed_encoding_is_multiplied(
+    ranker: DirectRanker, data: RankingDataset
+) -> None:
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    encoded = ranker.transform_.transform(data.features, qid=query)
+    with torch.no_grad():
+        formed = ranker.net_.eval()(torch.from_numpy(encoded)).numpy()
+    np.testing.assert_allclose(ranker.predict(data), formed, rtol=1e-4, atol=1e-5)
+
+
+def test_training_on_bins_is_training_on_the_formed_encoding(data: RankingDataset) -> None:
+    options: dict[str, Any] = {
+        "max_epochs": 3,
+        "dropout": 0.0,
+        "teacher": None,
+        "early_stopping": False,
+        "hidden_layers": (8,),
+        "random_state": 0,
+    }
+    as_bins = DirectRanker(transform="in-context", **options).fit(data)
+
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    encoded = InContext().fit(data.features, qid=query).transform(data.features, qid=query)
+    formed = DirectRanker(transform="none", **options).fit(encoded, data.relevance, qid=query)
+    np.testing.assert_allclose(
+        formed.predict(encoded, qid=query), as_bins.predict(data), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_documents_are_compared_in_one_list(ranker: DirectRanker, data: RankingDataset) -> None:
+    first, second = data.features[:6], data.features[6:12]
+    r = ranker.compare(first, second)
+    np.testing.assert_array_equal(r, -ranker.compare(second, first))
+    assert not ranker.compare(first, first).any()
+    scores = ranker.predict(data.features[:12]).astype(np.float64)
+    expected = compare_scores(scores[:6], scores[6:], ranker.head_activation)
+    np.testing.assert_allclose(r, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_difference_is_explained_by_features(ranker: DirectRanker, data: RankingDataset) -> None:
+    explanation = explain_difference(ranker, data.select([0]), better=0, worse=1)
+    assert len(explanation.contributions) == data.n_features
+    assert np.isclose(explanation.contributions.sum(), explanation.difference)
+    assert abs(explanation.left_over) < 0.05
+
+
+def test_bins_that_do_not_fit_are_refused(ranker: DirectRanker) -> None:
+    transform = copy.deepcopy(ranker.transform_)
+    check_fitted(transform)
+    transform.edge_offsets_ = transform.edge_offsets_[: transform.n_features_in_ + 1]
+    with pytest.raises(ValueError, match="edge_offsets_ of InContext"):
+        check_fitted(transform)

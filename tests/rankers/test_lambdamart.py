@@ -26,10 +26,10 @@ from directranker import (
     load_ranker,
 )
 from directranker.rankers import LambdaMART
-from directranker.rankers.base import TrainingData
 from directranker.rankers.boosted_trees import SAMPLED_ROWS, binned, in_short_lists
 from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord
+from directranker.rankers.training_data import TrainingData
 
 QUICK: dict[str, Any] = {"max_trees": 20, "random_state": 0, "min_leaf_documents": 10}
 

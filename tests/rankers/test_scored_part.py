@@ -11,8 +11,8 @@ from directranker import example_dataset
 from directranker.data.transforms import QueryMinMax
 from directranker.metrics import Metric
 from directranker.rankers import scored_part
-from directranker.rankers.base import TrainingData
 from directranker.rankers.scored_part import EncodedColumns, ScoredPart
+from directranker.rankers.training_data import TrainingData
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from scipy.stats import spearmanr
 
 from directranker import RankingDataset, example_dataset, load_ranker
 from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
-from directranker.rankers.base import Ranker, TrainingData
+from directranker.rankers.base import Ranker
 from directranker.rankers.teaching import MOST_DOCUMENTS, beliefs_of, chosen_teacher
+from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord
 
 

@@ -26,6 +26,7 @@ from directranker.data.transforms import (
     PiecewiseLinear,
     QuantileNormal,
     QueryMinMax,
+    QueryRank,
     QueryZScore,
     SignedLog,
     Standard,
@@ -92,7 +93,7 @@ class NormalPlaces(Columns):
 
 def columns_of(transform: Any) -> tuple[tuple[Columns, ...], int]:
     """The groups of a fitted transform, and how many columns it makes."""
-    if isinstance(transform, InContext | QueryMinMax | QueryZScore):
+    if isinstance(transform, InContext | QueryMinMax | QueryRank | QueryZScore):
         raise ExportError(
             f"{type(transform).__name__} looks at all documents of a query, and a score is asked for one at "
             "a time; train with transform='auto' or 'standard', or export with the features normalised before"

@@ -26,10 +26,11 @@ import numpy as np
 from directranker.data.transforms.base import check_at_least
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.base import TrainingData, as_metric, as_seed
+from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.metric_climbing import MetricClimber
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.scored_part import ScoredPart
+from directranker.rankers.training_data import TrainingData
 
 __all__ = ["AdaRank"]
 

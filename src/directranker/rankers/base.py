@@ -9,7 +9,6 @@ rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,99 +18,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, Relevance, as_feature_names, as_relevance
+from directranker.data.checking import Features, as_feature_names, as_relevance
 from directranker.data.dataset import RankingDataset
-from directranker.data.grouping import group_by_query, rows_of_queries
+from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
 from directranker.metrics import Metric, evaluate_per_query
+from directranker.rankers.training_data import TrainingData
 
-__all__ = ["EvalSet", "Ranker", "TrainingData", "as_metric", "as_seed"]
+__all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
 
 EvalSet = RankingDataset | tuple[Any, ...] | None
 """A data set, (X, y) or (X, y, qid): the part that early stopping looks at."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """What a ranker learns from: checked, and grouped by query without a copy of the features."""
-
-    table: Features
-    """All features as they came."""
-    rows: IntArray | None
-    """The table's row of each document, query by query; None where the table is in that order."""
-    relevance: Relevance
-    offsets: IntArray
-    document_weight: NDArray[np.float64] | None = None
-    query_weight: NDArray[np.float64] | None = None
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries there are."""
-        return len(self.offsets) - 1
-
-    @property
-    def query_of_row(self) -> IntArray:
-        """The number of each row's query."""
-        return np.repeat(np.arange(self.n_queries), np.diff(self.offsets))
-
-    @property
-    def features(self) -> Features:
-        """The features, query by query; a copy where the table is in another order."""
-        return self.table if self.rows is None else self.table[self.rows]
-
-    @property
-    def weight_of_rows(self) -> NDArray[np.float64]:
-        """What each document weighs, by itself or by its query."""
-        if self.document_weight is not None:
-            return self.document_weight
-        per_query = np.ones(self.n_queries) if self.query_weight is None else self.query_weight
-        return np.repeat(per_query, np.diff(self.offsets))
-
-    @property
-    def weight_of_queries(self) -> NDArray[np.float64]:
-        """What each query weighs, by itself or as the mean of its documents."""
-        sums = np.bincount(self.query_of_row, self.weight_of_rows, self.n_queries)
-        return sums / np.maximum(np.diff(self.offsets), 1)
-
-    def sample(self, most: int, seed: int) -> tuple[Features, IntArray]:
-        """Features and query numbers of all documents, or of about `most` of them, in whole queries."""
-        if len(self.relevance) <= most or self.n_queries == 1:
-            return self.features, self.query_of_row
-        queries = np.random.default_rng((seed, 11)).permutation(self.n_queries)
-        n_chosen = np.searchsorted(np.cumsum(np.diff(self.offsets)[queries]), most)
-        chosen = self.take(np.sort(queries[: max(1, n_chosen)]))
-        return chosen.features, chosen.query_of_row
-
-    def take(self, queries: IntArray) -> TrainingData:
-        """The documents of these queries."""
-        places, offsets = rows_of_queries(self.offsets, queries)
-        query_weight = None if self.query_weight is None else self.query_weight[queries]
-        return self._part(places, offsets, query_weight)
-
-    def take_rows(self, places: IntArray) -> TrainingData:
-        """These documents as one list."""
-        return self._part(places, np.array([0, len(places)], dtype=np.int64), self.query_weight)
-
-    def _part(
-        self, places: IntArray, offsets: IntArray, query_weight: NDArray[np.float64] | None
-    ) -> TrainingData:
-        return TrainingData(
-            table=self.table,
-            rows=places if self.rows is None else self.rows[places],
-            relevance=self.relevance[places],
-            offsets=offsets,
-            document_weight=None if self.document_weight is None else self.document_weight[places],
-            query_weight=query_weight,
-        )
-
-    @property
-    def can_teach(self) -> bool:
-        """Whether any query has documents of two different labels."""
-        if not len(self.relevance):
-            return False
-        changes = np.concatenate([[0], np.cumsum(np.diff(self.relevance) != 0)])
-        filled = np.diff(self.offsets) > 0
-        return bool(np.any(changes[self.offsets[1:][filled] - 1] > changes[self.offsets[:-1][filled]]))
 
 
 class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
@@ -173,11 +90,32 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         return places
 
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
-        """The ranking function r(a, b), row by row: positive where a ranks before b, 0 where equal."""
-        first, second = self.predict(A), self.predict(B)
+        """The ranking function r(a, b), row by row: positive where a ranks before b, 0 where equal.
+
+        Where scores depend on the list that a document is in, all rows of both are one.
+        """
+        first, second = self._tables_to_compare(A, B)
+        return self._compare(*self._scores_as_one_list(first, second))
+
+    def _tables_to_compare(self, A: Any, B: Any) -> tuple[Features, Features]:
+        check_is_fitted(self)
+        first, second = (
+            X.restore_order(self._table(X, reset=False))
+            if isinstance(X, RankingDataset)
+            else self._table(X, reset=False)
+            for X in (A, B)
+        )
         if len(first) != len(second):
             raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
-        return self._compare(first.astype(np.float64), second.astype(np.float64))
+        return first, second
+
+    def _scores_as_one_list(
+        self, first: Features, second: Features
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scores of two tables whose rows are all of one list."""
+        one_list = np.zeros(len(first), dtype=np.int64)
+        one, other = (self._scores(table, one_list).astype(np.float64) for table in (first, second))
+        return one, other
 
     def score(
         self,

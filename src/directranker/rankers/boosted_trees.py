@@ -9,7 +9,7 @@ import numpy as np
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.rankers.base import TrainingData
+from directranker.rankers.training_data import TrainingData
 
 if TYPE_CHECKING:
     import lightgbm

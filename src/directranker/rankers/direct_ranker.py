@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.transforms import PiecewiseLinear
+from directranker.data.transforms import bins_of
+from directranker.data.transforms.base import RowTransform
 from directranker.metrics import Metric
-from directranker.rankers.base import Ranker, TrainingData, as_metric, as_seed
+from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
-from directranker.rankers.transforming import n_columns_of
+from directranker.rankers.training_data import TrainingData
+from directranker.rankers.transforming import n_columns_of, row_by_row
 from directranker.rankers.validation import split_off_validation
 from directranker.training.records import EpochRecord
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from directranker.nn import DirectRankerNet
     from directranker.training.batches import EncodedFeatures
     from directranker.training.checkpoints import Checkpoint
-    from directranker.training.loop import BatchCost, TrainingOptions, Validation
+    from directranker.training.loop import BatchCost, TrainingOptions
 
 __all__ = ["DirectRanker"]
 
@@ -225,7 +227,7 @@ class DirectRanker(NetRanker):
         from directranker.rankers.teaching import beliefs_of
         from directranker.training.batches import Lists
         from directranker.training.devices import as_device
-        from directranker.training.loop import train
+        from directranker.training.loop import Validation, train
 
         seed = as_seed(self.random_state)
         cost, teacher = self._cost(), self._teacher(data)
@@ -244,7 +246,7 @@ class DirectRanker(NetRanker):
             n_columns=n_columns_of(self.transform_),
         )
         net = self.build_net(random_state=seed).to(device)
-        as_bins = isinstance(self.transform_, PiecewiseLinear) and has_own_pass(net)
+        as_bins = bins_of(self.transform_) is not None and has_own_pass(net)
         encoded = partial(self._encoded, device=device, as_bins=as_bins)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
         trained = train(
@@ -255,7 +257,7 @@ class DirectRanker(NetRanker):
             self._options(seed),
             validation=None
             if validation is None
-            else as_validation(validation, encoded(validation), metric, seed),
+            else Validation.of(encoded(validation), validation.relevance, validation.offsets, metric, seed),
             checkpoint=checkpoint,
         )
         self.net_ = net.to("cpu")
@@ -351,12 +353,16 @@ class DirectRanker(NetRanker):
     def _encoded(self, data: TrainingData, *, device: torch.device, as_bins: bool) -> EncodedFeatures:
         from directranker.training.batches import EncodedFeatures
 
+        table, rows, transform = data.table, data.rows, self.transform_
+        if as_bins and not isinstance(transform, RowTransform):
+            table, transform = row_by_row(transform, data.features, data.query_of_row)
+            rows = None
         return EncodedFeatures(
-            data.table,
-            self.transform_,
+            table,
+            transform,
             data.query_of_row,
             device,
-            rows=data.rows,
+            rows=rows,
             shape=self._input_shape(),
             as_bins=as_bins,
         )
@@ -389,10 +395,3 @@ class DirectRanker(NetRanker):
         from directranker.nn import compare_scores
 
         return compare_scores(first, second, self.head_activation).astype(np.float64)
-
-
-def as_validation(data: TrainingData, features: EncodedFeatures, metric: Metric, seed: int) -> Validation:
-    """The part that tells when to stop."""
-    from directranker.training.loop import Validation
-
-    return Validation.of(features, data.relevance, data.offsets, metric, seed)

@@ -1,32 +1,39 @@
-"""Several rankers of one kind, of different seeds, as one: their scores standardised per query and averaged.
+"""Several rankers of one kind as one: their scores standardised per query and averaged.
+
+Rankers that differ only in their seed make much the same mistakes. Those that see a document by itself and
+those that see it within its list make others, so their mean is better than either.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers.direct_ranker import DirectRanker
 >>> data = example_dataset().select(range(40))
 >>> ensemble = Ensemble(DirectRanker(max_epochs=2), 3, random_state=0).fit(data)
->>> len(ensemble.rankers_)
-3
+>>> [member.get_params()["transform"] for member in ensemble.rankers_]
+['in-context', 'piecewise-linear', 'in-context']
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.rankers.base import Ranker, TrainingData, as_seed
+from directranker.rankers.base import Ranker, as_seed
+from directranker.rankers.net_ranker import AUTO
+from directranker.rankers.training_data import TrainingData
 
 __all__ = ["Ensemble"]
 
+BY_ITSELF, IN_ITS_LIST = "piecewise-linear", "in-context"
+
 
 class Ensemble(Ranker):
-    """The mean of `n` rankers that differ in their seed.
+    """The mean of `n` rankers that differ in their seed and in what they see.
 
     Parameters
     ----------
@@ -34,6 +41,11 @@ class Ensemble(Ranker):
         Any ranker with a `random_state`; it is cloned, never fitted itself.
     n
         How many.
+    vary
+        Parameters in which they differ besides the seed, each with values that they take in turn, such as
+        `{"hidden_layers": [64, 256]}`. `"auto"`: rankers of piecewise-linear features see documents within
+        their lists and by themselves in turn (`transform` is `"in-context"`, then `"piecewise-linear"`),
+        where there are queries. None: the seed only.
     random_state
         The seed that theirs come from.
     n_jobs
@@ -42,10 +54,17 @@ class Ensemble(Ranker):
     """
 
     def __init__(
-        self, ranker: Any = None, n: int = 5, *, random_state: Any = None, n_jobs: int | None = None
+        self,
+        ranker: Any = None,
+        n: int = 5,
+        *,
+        vary: Mapping[str, Sequence[Any]] | str | None = AUTO,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.ranker = ranker
         self.n = n
+        self.vary = vary
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -55,12 +74,32 @@ class Ensemble(Ranker):
         if self.n < 1:
             raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
         seeds = np.random.default_rng(as_seed(self.random_state)).integers(2**31, size=self.n)
-        members = [clone(self.ranker).set_params(random_state=int(seed)) for seed in seeds]
-        for member in members:
-            self._share_input_with(member)
+        differences = self._differences(data.n_queries)
+        members = []
+        for number, seed in enumerate(seeds):
+            own = {name: values[number % len(values)] for name, values in differences.items()}
+            members.append(clone(self.ranker).set_params(random_state=int(seed), **own))
+            self._share_input_with(members[-1])
         self.rankers_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(member, data, validation) for member in members
         )
+
+    def _differences(self, n_queries: int) -> Mapping[str, Sequence[Any]]:
+        """The values that members take in turn, by parameter."""
+        if self.vary is None:
+            return {}
+        if isinstance(self.vary, str) and self.vary == AUTO:
+            given = self.ranker.get_params(deep=False)
+            sees_bins = str(given.get("transform")) == BY_ITSELF
+            # A net of one's own may want a certain number of columns.
+            may_vary = sees_bins and given.get("feature_net") is None and n_queries > 1
+            return {"transform": [IN_ITS_LIST, BY_ITSELF]} if may_vary else {}
+        if not isinstance(self.vary, Mapping):
+            raise TypeError(f"vary is {self.vary!r}; give 'auto', None or values by parameter")
+        for name, values in self.vary.items():
+            if not isinstance(values, list | tuple) or not values:
+                raise TypeError(f"vary has {values!r} for {name}; give a list of values")
+        return self.vary
 
     def _share_input_with(self, member: Ranker) -> None:
         for name in ("n_features_in_", "feature_names_in_", "input_shape_"):
@@ -69,14 +108,10 @@ class Ensemble(Ranker):
 
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
         """The ranking function r(a, b), row by row, with all rows standardised as one list."""
-        check_is_fitted(self)
-        first, second = self._table(A, reset=False), self._table(B, reset=False)
-        if len(first) != len(second):
-            raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
-        one_list = np.zeros(len(first), dtype=np.int64)
+        first, second = self._tables_to_compare(A, B)
         total = np.zeros(len(first))
         for ranker in self.rankers_:
-            one, other = (ranker._scores(table, one_list).astype(np.float64) for table in (first, second))
+            one, other = ranker._scores_as_one_list(first, second)
             width = np.sort(np.concatenate([one, other])).std()  # sorted, so that A and B may change places
             total += (one - other) / width if width > 0 else 0.0
         return total / len(self.rankers_)

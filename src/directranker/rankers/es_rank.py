@@ -28,12 +28,13 @@ from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.base import TrainingData, as_metric, as_seed
+from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults
 from directranker.rankers.evolution import STEPS, Parent, Part, evolve
 from directranker.rankers.linear import LinearRanker
 from directranker.rankers.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
+from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import split_off_validation
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]

@@ -26,10 +26,11 @@ from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.weights import PairWeight
-from directranker.rankers.base import Ranker, TrainingData, as_metric, as_seed
+from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.boosted_trees import binned, in_short_lists
 from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
+from directranker.rankers.training_data import TrainingData
 from directranker.rankers.tree_text import trees_from_text
 from directranker.rankers.validation import split_off_validation
 

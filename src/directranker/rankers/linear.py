@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, balanced_cuts
 from directranker.data.checking import Features
 from directranker.data.transforms import Unchanged
-from directranker.rankers.base import TrainingData
+from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import TransformingRanker, check_encoded, row_by_row
 
 __all__ = ["LinearRanker"]

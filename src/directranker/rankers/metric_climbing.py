@@ -6,9 +6,10 @@ import numpy as np
 
 from directranker.errors import DataError
 from directranker.metrics import Metric
-from directranker.rankers.base import TrainingData, as_metric
+from directranker.rankers.base import as_metric
 from directranker.rankers.linear import LinearRanker
 from directranker.rankers.scored_part import ScoredPart, weights_of_queries
+from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import split_off_validation
 
 __all__ = ["MetricClimber"]

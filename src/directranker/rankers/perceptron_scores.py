@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
 from directranker.data.transforms.blocks import encode_rows
+from directranker.data.transforms.in_context import bins_of
 from directranker.data.transforms.piecewise_linear import PiecewiseLinear
 from directranker.rankers.perceptron_kernels import (
     BinTables,
@@ -127,10 +128,11 @@ class KnownScorer:
 
 
 def _arrays_of(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
-    if not isinstance(transform, PiecewiseLinear):
+    bins = bins_of(transform)
+    if bins is None:
         return dict(weights)
     names = ("edges_", "edge_offsets_", "marks_missing_")
-    return {**weights, **{name: getattr(transform, name) for name in names}}
+    return {**weights, **{name: getattr(bins, name) for name in names}}
 
 
 def layer_shapes(n_columns: int, hidden_layers: Any, *, bias: bool) -> dict[str, tuple[int, ...]]:
@@ -164,9 +166,8 @@ def perceptron_scorer(weights: Weights, transform: Any, activation: str) -> Perc
         layers.append((_widened(weight.T, n_inputs), _widened(bias[None, :], 1)[0]))
     head = arrays["head.weight"][None, :]
     head = _widened(head, 1)[0] if layers else head[0].copy()
-    tables = (
-        _bin_tables(transform, layers[0][0]) if layers and isinstance(transform, PiecewiseLinear) else None
-    )
+    bins = bins_of(transform)
+    tables = _bin_tables(bins, layers[0][0]) if layers and bins is not None else None
     dense = layers if tables is None else layers[1:]
     if sum(weight.size for weight, _ in dense) > MOST_PRODUCTS:
         return None

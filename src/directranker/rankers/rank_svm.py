@@ -30,9 +30,10 @@ from directranker.data.checking import Features
 from directranker.data.transforms.base import check_at_least
 from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.base import TrainingData, as_seed
+from directranker.rankers.base import as_seed
 from directranker.rankers.linear import LinearRanker
 from directranker.rankers.rounds import RoundRecord, Rounds
+from directranker.rankers.training_data import TrainingData
 from directranker.rankers.weighted_sums import score_rows, sum_rows
 
 __all__ = ["RankSVM"]

@@ -23,9 +23,10 @@ from sklearn.base import clone
 
 from directranker.errors import TrainingWarning
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.base import Ranker, TrainingData
+from directranker.rankers.base import Ranker
 from directranker.rankers.lambdamart import LambdaMART
 from directranker.rankers.net_ranker import AUTO
+from directranker.rankers.training_data import TrainingData
 from directranker.training.progress import shown_progress
 
 # ruff: noqa: PLC0415 - the costs import torch, which takes seconds.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.data.transforms import Unchanged, as_transform
+from directranker.data.transforms import InContext, Unchanged, as_transform
 from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import over_rows
 from directranker.errors import DataError
-from directranker.rankers.base import Ranker, TrainingData
+from directranker.rankers.base import Ranker
+from directranker.rankers.training_data import TrainingData
 
 __all__ = ["TransformingRanker", "check_encoded", "n_columns_of", "row_by_row"]
 
@@ -40,6 +42,18 @@ class TransformingRanker(Ranker):
             parameters |= {f"transform__{name}": value for name, value in inner.items()}
         return parameters
 
+    def _scores_as_one_list(
+        self, first: Features, second: Features
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if isinstance(self.transform_, RowTransform):
+            return super()._scores_as_one_list(first, second)
+        both = np.ascontiguousarray(np.concatenate([first, second]))
+        # In an order of their own, so that the tables may change places and no sum is rounded otherwise.
+        order = np.argsort(both.view(np.dtype((np.void, both.itemsize * both.shape[1]))).ravel())
+        scores = np.empty(len(both))
+        scores[order] = self._scores(both[order], np.zeros(len(both), dtype=np.int64))
+        return scores[: len(first)], scores[len(first) :]
+
     def _fit_transform(self, data: TrainingData, seed: int) -> None:
         """Fit `transform_` on what is trained on, and on nothing else."""
         sample, query = data.sample(FITTED_ROWS, seed)
@@ -57,10 +71,13 @@ def n_columns_of(transform: Any) -> int:
 def row_by_row(transform: Any, table: Features, query: IntArray) -> tuple[Features, Any]:
     """A table and a transform whose rows may be encoded some at a time.
 
-    A transform within queries needs all rows of a query, so it is applied here, and nothing is left to do.
+    A transform within queries needs all rows of a query, so it is applied here, and nothing or only bins are
+    left to do.
     """
     if isinstance(transform, RowTransform):
         return table, transform
+    if isinstance(transform, InContext):
+        return transform.with_context(table, query), transform.bins
     encoded = np.ascontiguousarray(transform.transform(table, qid=query), dtype=np.float32)
     return encoded, Unchanged().fit(encoded[:1])
 

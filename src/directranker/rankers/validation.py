@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.rankers.base import TrainingData
+from directranker.rankers.training_data import TrainingData
 
 __all__ = ["split_off_validation"]
 

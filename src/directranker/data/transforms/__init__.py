@@ -10,7 +10,9 @@ choice that matters most after the cost; all of them learn from the training par
 | `signed-log` | sign(x)·log(1 + abs x), then standard | 0, the mean of the logarithms |
 | `query-min-max` | (x − min) / (max − min) within its query | 0, the lowest of the query |
 | `query-z-score` | (x − mean) / deviation within its query | 0, the mean of the query |
+| `query-rank` | the share of its query's values below it, less that above | 0, the median of the query |
 | `piecewise-linear` | how far it fills each of 16 quantile bins | no bin filled, and a column that says so |
+| `in-context` | itself, its z-score and its rank within its query, each in 16 bins | as in these |
 | `auto` | as is, signed-log or standard, whichever suits it | 0 |
 | `none` | itself | NaN |
 
@@ -23,9 +25,9 @@ array([[0., 0.]], dtype=float32)
 
 from directranker.data.transforms.automatic import AutoTransform
 from directranker.data.transforms.base import FeatureTransform
-from directranker.data.transforms.in_context import InContext
+from directranker.data.transforms.in_context import InContext, bins_of
 from directranker.data.transforms.names import TRANSFORMS, as_transform
-from directranker.data.transforms.per_query import QueryMinMax, QueryZScore
+from directranker.data.transforms.per_query import QueryMinMax, QueryRank, QueryZScore
 from directranker.data.transforms.piecewise_linear import PiecewiseLinear
 from directranker.data.transforms.quantile_normal import QuantileNormal
 from directranker.data.transforms.scaling import SignedLog, Standard, Unchanged
@@ -38,9 +40,11 @@ __all__ = [
     "PiecewiseLinear",
     "QuantileNormal",
     "QueryMinMax",
+    "QueryRank",
     "QueryZScore",
     "SignedLog",
     "Standard",
     "Unchanged",
     "as_transform",
+    "bins_of",
 ]

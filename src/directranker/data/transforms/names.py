@@ -19,7 +19,7 @@ from sklearn.base import clone
 from directranker.data.transforms.automatic import AutoTransform
 from directranker.data.transforms.base import FeatureTransform
 from directranker.data.transforms.in_context import InContext
-from directranker.data.transforms.per_query import QueryMinMax, QueryZScore
+from directranker.data.transforms.per_query import QueryMinMax, QueryRank, QueryZScore
 from directranker.data.transforms.piecewise_linear import PiecewiseLinear
 from directranker.data.transforms.quantile_normal import QuantileNormal
 from directranker.data.transforms.scaling import SignedLog, Standard, Unchanged
@@ -33,6 +33,7 @@ TRANSFORMS: Mapping[str, type[FeatureTransform]] = MappingProxyType(
         "signed-log": SignedLog,
         "query-min-max": QueryMinMax,
         "query-z-score": QueryZScore,
+        "query-rank": QueryRank,
         "piecewise-linear": PiecewiseLinear,
         "in-context": InContext,
         "auto": AutoTransform,

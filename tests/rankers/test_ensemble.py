@@ -1,0 +1,91 @@
+"""An ensemble: members that differ as they are told, and the mean of what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, example_dataset, load_ranker
+from directranker.rankers.ensemble import standardised
+
+QUICK: dict[str, Any] = {"max_epochs": 1, "hidden_layers": (4,), "teacher": None}
+
+
+def linear_net(n_columns: int) -> torch.nn.Module:
+    return torch.nn.Linear(n_columns, 2)
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(25))
+
+
+def transforms_of(ensemble: Ensemble) -> list[Any]:
+    return [member.get_params()["transform"] for member in ensemble.rankers_]
+
+
+def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDataset) -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 3, random_state=0).fit(data)
+    assert transforms_of(ensemble) == ["in-context", "piecewise-linear", "in-context"]
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    mean = np.mean([standardised(member.predict(data), query) for member in ensemble.rankers_], axis=0)
+    np.testing.assert_allclose(ensemble.predict(data), mean, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "vary"),
+    [
+        (DirectRanker(**QUICK), None),
+        (DirectRanker(**QUICK, transform="standard"), "auto"),
+        (DirectRanker(**QUICK, feature_net=linear_net), "auto"),
+    ],
+)
+def test_seeds_only(ranker: DirectRanker, vary: Any, data: RankingDataset) -> None:
+    ensemble = Ensemble(ranker, 2, vary=vary, random_state=0).fit(data)
+    assert transforms_of(ensemble) == [ranker.get_params()["transform"]] * 2
+    first, second = (member.predict(data) for member in ensemble.rankers_)
+    assert not np.array_equal(first, second)
+
+
+def test_one_list_has_no_context(data: RankingDataset) -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data.features, data.relevance)
+    assert transforms_of(ensemble) == ["piecewise-linear"] * 2
+
+
+def test_values_are_taken_in_turn_and_saved(data: RankingDataset, tmp_path: Path) -> None:
+    vary: dict[str, list[Any]] = {"l2": [0.1, 10.0], "transform": ["standard"]}
+    ensemble = Ensemble(RankSVM(), 3, vary=vary, random_state=0).fit(data)
+    assert [member.l2 for member in ensemble.rankers_] == [0.1, 10.0, 0.1]
+    ensemble.save(tmp_path / "model")
+    again = load_ranker(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(data), ensemble.predict(data))
+    assert again.get_params()["vary"] == vary
+
+
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        ("all", "vary is 'all'; give 'auto', None or values by parameter"),
+        ({"l2": 3.0}, "vary has 3.0 for l2; give a list of values"),
+        ({"l2": []}, r"vary has \[\] for l2"),
+    ],
+)
+def test_other_words_are_refused(vary: Any, message: str, data: RankingDataset) -> None:
+    with pytest.raises(TypeError, match=message):
+        Ensemble(RankSVM(), 2, vary=vary).fit(data)
+
+
+def test_a_parameter_that_is_not_there(data: RankingDataset) -> None:
+    with pytest.raises(ValueError, match="Invalid parameter 'width'"):
+        Ensemble(RankSVM(), 2, vary={"width": [1]}).fit(data)
+
+
+def test_comparisons_are_odd(data: RankingDataset) -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data)
+    first, second = data.features[:7], data.features[7:14]
+    np.testing.assert_array_equal(ensemble.compare(first, second), -ensemble.compare(second, first))
+    assert not ensemble.compare(first, first).any()
