@@ -39,6 +39,6 @@ def export(
         typer.echo(
             f"compared by {parity.checked_by} on {parity.n_documents} documents, {parity.n_queries} queries:"
         )
-        typer.echo(f"largest difference {parity.largest_difference:.1e} of the largest score, same order")
+        typer.echo(f"largest relative difference {parity.largest_difference:.1e}, same order")
     else:
         typer.echo(f"compared by {parity.checked_by}; the scores are not proved")

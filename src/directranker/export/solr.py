@@ -2,7 +2,8 @@
 
 Linear rankers become a `LinearModel`, nets a `NeuralNetworkModel`, trees a `MultipleAdditiveTreesModel`.
 Standardised features get a `StandardNormalizer`. Piecewise-linear encoding has none, but a bin's filling is
-relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly.
+relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly. There a normaliser
+takes the feature's lowest edge off: far from 0, x / (high − low) would lose what tells documents apart.
 
 A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
 
@@ -17,21 +18,24 @@ A feature is stored as a `FieldValueFeature` of its own name, to be replaced by 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.compilation import IntArray
 from directranker.errors import ExportError
 from directranker.export.columns import Copies, Ramps, Rescaled
 from directranker.export.description import Model, Net, Tree, Trees
 from directranker.export.engine_models import (
+    Norms,
     check_trees,
     is_rampable,
     linear_parts,
     plain,
     refuse_missing_marks,
     refuse_transform,
+    rescaled_by,
 )
 from directranker.export.layers import Layer
 from directranker.export.thresholds import before_slack
@@ -47,6 +51,7 @@ ACTIVATIONS = {
     "leaky_relu": "leakyrelu",
 }
 MOST_BINS = 4096  # the second layer of ramps has the square of it
+NARROWEST = 1 / float(np.finfo(np.float32).max)
 
 
 def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -61,7 +66,7 @@ def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[s
         }
         for feature in model.feature_names
     ]
-    norms: dict[int, tuple[float, float]] = {}
+    norms: Norms = {}
     params: dict[str, Any]
     if isinstance(model, Trees):
         check_trees(model, "Solr")
@@ -91,33 +96,39 @@ def _feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
     return {"name": name, "norm": {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": params}}
 
 
-def _layers(model: Net) -> tuple[list[dict[str, Any]], dict[int, tuple[float, float]]]:
+def _layers(model: Net) -> tuple[list[dict[str, Any]], Norms]:
     refuse_missing_marks(model, "Solr")
     last = Layer(model.head[None, :].astype(np.float32), np.zeros(1, dtype=np.float32))
     layers = [*model.layers, last]
-    norms: dict[int, tuple[float, float]] = {}
+    norms: Norms = {}
     if is_rampable(model) and model.columns:
-        ramps, places = _ramp_layers(model)
-        layers = [*ramps, Layer(layers[0].weight[:, places], layers[0].bias, *_rest(layers[0])), *layers[1:]]
+        ramps, places, norms = _ramp_layers(model)
+        layers = [*ramps, replace(layers[0], weight=layers[0].weight[:, places]), *layers[1:]]
     else:
-        weight = np.zeros((len(layers[0].weight), len(model.feature_names)), dtype=np.float32)
-        for group in model.columns:
-            if isinstance(group, Rescaled) and not group.logarithm:
-                scales = zip(group.centre.tolist(), group.width.tolist(), strict=True)
-                norms.update(zip(group.features.tolist(), scales, strict=True))
-            elif not isinstance(group, Copies):
-                raise refuse_transform(group, "Solr")
-            weight[:, group.features] = layers[0].weight[:, group.places]
-        layers[0] = Layer(weight, layers[0].bias, *_rest(layers[0]))
+        layers[0], norms = _on_features(layers[0], model)
     return [_layer(layer) for layer in layers], norms
 
 
-def _rest(layer: Layer) -> tuple[Any, str]:
-    return layer.normalisation, layer.activation
+def _on_features(layer: Layer, model: Net) -> tuple[Layer, Norms]:
+    """The first layer behind normalisers, and those."""
+    weight = np.zeros((len(layer.weight), len(model.feature_names)))
+    bias = layer.bias.astype(np.float64)
+    norms: Norms = {}
+    for group in model.columns:
+        own = layer.weight[:, group.places].astype(np.float64)
+        if isinstance(group, Rescaled) and not group.logarithm:
+            of_group, shares, shifts = rescaled_by(group)
+            norms.update(of_group)
+            bias += own @ shifts
+            own *= shares
+        elif not isinstance(group, Copies):
+            raise refuse_transform(group, "Solr")
+        weight[:, group.features] = own
+    return replace(layer, weight=weight.astype(np.float32), bias=bias.astype(np.float32)), norms
 
 
-def _ramp_layers(model: Net) -> tuple[list[Layer], NDArray[np.int64]]:
-    """relu(1 − u) of every bin, then relu(1 − that), and the columns that these are."""
+def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
+    """relu(1 − u) of every bin, then relu(1 − that); the columns that these are; the lowest edges."""
     (group,) = model.columns
     assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
     n_bins = len(group.features)
@@ -127,11 +138,20 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], NDArray[np.int64]]:
             "fewer bins, or export to 'onnx' or 'c'"
         )
     width = group.high.astype(np.float64) - group.low
+    if width.min() < NARROWEST:
+        raise ExportError(
+            f"a bin is {width.min():.1g} wide, and float32, which Solr computes in, cannot divide by that; "
+            "train with that feature in a larger unit, or export to 'onnx' or 'c'"
+        )
+    lowest = np.full(len(model.feature_names), np.inf)
+    np.minimum.at(lowest, group.features, group.low)
     slopes = np.zeros((n_bins, len(model.feature_names)), dtype=np.float32)
     slopes[np.arange(n_bins), group.features] = -1 / width
-    first = Layer(slopes, (group.high / width).astype(np.float32), None, "relu")
+    ends = (group.high - lowest[group.features]) / width
+    first = Layer(slopes, ends.astype(np.float32), None, "relu")
     second = Layer(-np.eye(n_bins, dtype=np.float32), np.ones(n_bins, dtype=np.float32), None, "relu")
-    return [first, second], group.places
+    norms = {int(feature): (float(lowest[feature]), 1.0) for feature in np.unique(group.features)}
+    return [first, second], group.places, norms
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
