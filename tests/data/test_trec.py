@@ -39,8 +39,8 @@ def test_runs_and_qrels_measure_as_trec_eval_does(
     )
     assert ours["ndcg@10"] == pytest.approx(theirs[ir_measures.nDCG @ 10])
     assert ours["map"] == pytest.approx(theirs[ir_measures.AP])
-    assert looks_like_qrels(tmp_path / "a.qrels")
-    assert not looks_like_qrels(tmp_path / "a.run")
+    assert looks_like_qrels((tmp_path / "a.qrels").read_bytes().splitlines()[0])
+    assert not looks_like_qrels((tmp_path / "a.run").read_bytes().splitlines()[0])
 
 
 def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:

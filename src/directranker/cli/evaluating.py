@@ -18,7 +18,8 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="One score per line in the data's order, RankLib's scores, or a TREC run.",
+            help="One score per line in the data's order, RankLib's scores, or a TREC run; - for standard "
+            "input.",
             show_default=False,
         ),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +32,23 @@ class Rules:
 def labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
     """Labels, scores in their order, and what tells the queries apart."""
     from directranker.data.formats import ReadOptions
-    from directranker.data.score_files import read_scores
-    from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
+    from directranker.data.score_files import parse_scores
+    from directranker.data.trec import judged_run, looks_like_qrels, parse_run, read_qrels
 
-    if data != STANDARD and looks_like_qrels(data):
-        judged = judged_run(read_run(scores), read_qrels(data))
+    if scores == data == STANDARD:
+        raise ValueError("scores and data cannot both come from standard input; give a file of one of them")
+    text = sys.stdin.buffer.read() if scores == STANDARD else scores.read_bytes()
+    name = "standard input" if scores == STANDARD else str(scores)
+    if data.is_file() and looks_like_qrels(_first_line(data)):
+        judged = judged_run(parse_run(text, name=name), read_qrels(data))
         return judged.relevance, judged.scores, {"qid": judged.qid}
     dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
-    in_order = read_scores(scores, dataset)
-    return dataset.relevance, in_order, {"qid": dataset.qid}
+    return dataset.relevance, parse_scores(text, dataset, name=name), {"qid": dataset.qid}
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline(10_000)
 
 
 def compare_files(

@@ -27,11 +27,12 @@ def export(
 
     Example: `directranker export model --to onnx --rows test.txt --out served`
     """
+    from directranker.data.formats import ReadOptions
     from directranker.export import export_ranker
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    data = read_data(rows)
+    data = read_data(rows, options=ReadOptions(n_features=ranker.n_features_in_))
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))
     typer.echo(f"{out}: {files}")

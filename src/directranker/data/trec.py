@@ -15,7 +15,7 @@ trec_eval, the score counts and the place does not, and a document without a jud
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ __all__ = [
     "document_names",
     "judged_run",
     "looks_like_qrels",
+    "parse_run",
     "read_qrels",
     "read_run",
     "write_qrels",
@@ -51,20 +52,27 @@ class JudgedRun(NamedTuple):
 
 def read_run(path: str | Path) -> dict[Pair, float]:
     """The score of each document that a run found."""
-    return _read(path, n_columns=6, column=4, kind="run", wanted="query Q0 document place score tag")
+    return parse_run(Path(path).read_bytes(), name=str(path))
+
+
+def parse_run(text: bytes, *, name: str = "<text>") -> dict[Pair, float]:
+    """The same of a text in memory."""
+    return _parse(text, name, n_columns=6, column=4, kind="run", wanted="query Q0 document place score tag")
 
 
 def read_qrels(path: str | Path) -> dict[Pair, float]:
     """The label of each document that was judged."""
-    return _read(path, n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
+    text = Path(path).read_bytes()
+    return _parse(text, str(path), n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
 
 
-def looks_like_qrels(path: str | Path) -> bool:
-    """Whether the first line has the four columns of qrels."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as file:
-        words = file.readline(10_000).split()
+def looks_like_qrels(first_line: bytes) -> bool:
+    """Whether a line has the four columns of qrels.
+
+    >>> looks_like_qrels(b"7 0 a 2"), looks_like_qrels(b"2 qid:7 1:0.5 2:1")
+    (True, False)
+    """
+    words = first_line.split()
     return len(words) == 4 and not any(b":" in word for word in (words[1], words[3]))
 
 
@@ -134,26 +142,24 @@ def _write(lines: list[str], path: str | Path) -> None:
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
-def _read(path: str | Path, *, n_columns: int, column: int, kind: str, wanted: str) -> dict[Pair, float]:
+def _parse(
+    text: bytes, name: str, *, n_columns: int, column: int, kind: str, wanted: str
+) -> dict[Pair, float]:
     values: dict[Pair, float] = {}
-    for number, words in _lines(Path(path)):
+    for number, line in enumerate(text.decode(errors="replace").split("\n"), start=1):
+        words = line.split()
+        if not words:
+            continue
         try:
             value = float(words[column]) if len(words) == n_columns else np.nan
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise DataError(f"{path}:{number}: not a line of {kind}; it must be `{wanted}`")
+            raise DataError(f"{name}:{number}: not a line of {kind}; it must be `{wanted}`")
         pair = (words[0], words[2])
         if pair in values:
-            raise DataError(f"{path}:{number}: document {pair[1]!r} of query {pair[0]!r} stands twice")
+            raise DataError(f"{name}:{number}: document {pair[1]!r} of query {pair[0]!r} stands twice")
         values[pair] = value
     if not values:
-        raise DataError(f"{path}: holds no lines")
+        raise DataError(f"{name}: holds no lines")
     return values
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, line.split()
