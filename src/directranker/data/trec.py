@@ -15,7 +15,8 @@ trec_eval, the score counts and the place does not, and a document without a jud
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,22 @@ class JudgedRun(NamedTuple):
     qid: NDArray[Any]
     relevance: NDArray[np.float64]
     scores: NDArray[np.float64]
+    n_not_found: int = 0
+    """Relevant documents that the run lacks. They stand behind place `depth`, where nothing may count."""
+    depth: int | None = None
+    """Where a metric without a cut-off must be cut; None where the run lacks nothing."""
+
+    def cut(self, metric: str) -> str:
+        """The name of a metric, with a cut-off where it needs one.
+
+        >>> nothing = np.empty(0)
+        >>> JudgedRun(nothing, nothing, nothing, 3, 20).cut("map:trec")
+        'map@20:trec'
+        """
+        name, colon, convention = metric.partition(":")
+        if self.depth is not None and name.lower() in ("p", "precision"):
+            raise DataError("precision of a run that lacks documents needs a cut-off, such as p@5")
+        return metric if self.depth is None or "@" in name else f"{name}@{self.depth}{colon}{convention}"
 
 
 def read_run(path: str | Path) -> dict[Pair, float]:
@@ -76,26 +93,38 @@ def looks_like_qrels(first_line: bytes) -> bool:
     return len(words) == 4 and not any(b":" in word for word in (words[1], words[3]))
 
 
-def judged_run(run: dict[Pair, float], qrels: dict[Pair, float]) -> JudgedRun:
+def judged_run(run: dict[Pair, float], qrels: dict[Pair, float], *, depth: int = 0) -> JudgedRun:
     """Each document of the run with its label; queries that were not judged are left out.
 
-    A relevant document that the run does not have has no place, so its query cannot be measured.
+    A relevant document that the run does not have is not found, as in trec_eval: it counts among those that
+    could be, and has no place. Metrics may be cut off at up to `depth`.
     """
-    queries = {query for query, _ in qrels}
-    absent = [pair for pair, label in qrels.items() if label > 0 and pair not in run]
-    if absent:
-        raise DataError(
-            f"the run lacks {len(absent)} relevant documents, such as {absent[0][1]!r} of query "
-            f"{absent[0][0]!r}; make it rank all judged documents"
-        )
+    queries = dict.fromkeys(query for query, _ in qrels)
     found = {pair: score for pair, score in run.items() if pair[0] in queries}
     if not found:
         raise DataError("the run and the qrels have no query in common; compare how they write the ids")
+    absent = [pair for pair, label in qrels.items() if label > 0 and pair not in run]
+    relevance = [qrels.get(pair, 0.0) for pair in found]
+    if not absent and len({query for query, _ in found}) == len(queries):
+        return JudgedRun(_ids(found), np.array(relevance), np.array(list(found.values())))
+    # Every list is filled with what is not relevant, down to a place that no list and no cut-off reaches.
+    n_found = Counter(query for query, _ in found)
+    n_relevant = Counter(query for query, label in ((pair[0], qrels[pair]) for pair in qrels) if label > 0)
+    depth = max(depth, *n_found.values(), *n_relevant.values(), 1)
+    lowest = min(found.values())
+    step = 1 + abs(lowest)  # 1 alone may be lost in a large score
+    filling = [(query, "") for query in queries for _ in range(depth - n_found[query])]
     return JudgedRun(
-        np.array([query for query, _ in found], dtype=object),
-        np.array([qrels.get(pair, 0.0) for pair in found]),
-        np.array(list(found.values())),
+        np.concatenate([_ids(pairs) for pairs in (found, filling, absent)]),
+        np.array([*relevance, *(0.0 for _ in filling), *(qrels[pair] for pair in absent)]),
+        np.array([*found.values(), *(lowest - step for _ in filling), *(lowest - 2 * step for _ in absent)]),
+        len(absent),
+        depth,
     )
+
+
+def _ids(pairs: Iterable[Pair]) -> NDArray[Any]:
+    return np.array([query for query, _ in pairs], dtype=object)
 
 
 def write_run(data: RankingDataset, scores: Any, path: str | Path, *, tag: str = "directranker") -> None:
