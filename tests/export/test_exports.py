@@ -110,6 +110,7 @@ def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDat
     features = data.features.astype(np.float64)
     for column, (unit, start) in enumerate([(1.0, 1e6), (1e4, 1.7e9), (1e-3, -40.0)]):
         features[:, column] = features[:, column] * unit + start
+    features[0, 3] = -1e6  # one far below, all others near 0
     far = RankingDataset.from_arrays(features.astype(np.float32), data.relevance, qid=data.qid)
     ranker.fit(far)
     for to in targets:

@@ -3,7 +3,7 @@
 Linear rankers become a `LinearModel`, nets a `NeuralNetworkModel`, trees a `MultipleAdditiveTreesModel`.
 Standardised features get a `StandardNormalizer`. Piecewise-linear encoding has none, but a bin's filling is
 relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly. There a normaliser
-takes the feature's lowest edge off: far from 0, x / (high − low) would lose what tells documents apart.
+takes an edge off where bins are narrow far from 0: x / (high − low) would lose what they tell apart.
 
 A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
 
@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.errors import ExportError
@@ -128,7 +129,7 @@ def _on_features(layer: Layer, model: Net) -> tuple[Layer, Norms]:
 
 
 def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
-    """relu(1 − u) of every bin, then relu(1 − that); the columns that these are; the lowest edges."""
+    """relu(1 − u) of every bin, then relu(1 − that); the columns that these are; what is taken off first."""
     (group,) = model.columns
     assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
     n_bins = len(group.features)
@@ -143,15 +144,31 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
             f"a bin is {width.min():.1g} wide, and float32, which Solr computes in, cannot divide by that; "
             "train with that feature in a larger unit, or export to 'onnx' or 'c'"
         )
-    lowest = np.full(len(model.feature_names), np.inf)
-    np.minimum.at(lowest, group.features, group.low)
+    origin = np.zeros(len(model.feature_names))
+    for feature in np.unique(group.features):
+        own = group.features == feature
+        origin[feature] = _origin(group.low[own].astype(np.float64), group.high[own].astype(np.float64))
     slopes = np.zeros((n_bins, len(model.feature_names)), dtype=np.float32)
     slopes[np.arange(n_bins), group.features] = -1 / width
-    ends = (group.high - lowest[group.features]) / width
+    ends = (group.high - origin[group.features]) / width
     first = Layer(slopes, ends.astype(np.float32), None, "relu")
     second = Layer(-np.eye(n_bins, dtype=np.float32), np.ones(n_bins, dtype=np.float32), None, "relu")
-    norms = {int(feature): (float(lowest[feature]), 1.0) for feature in np.unique(group.features)}
+    norms = {int(feature): (float(origin[feature]), 1.0) for feature in np.flatnonzero(origin)}
     return [first, second], group.places, norms
+
+
+def _origin(low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
+    """0 or the edge from which no bin lies many of its own widths away, as float32 has seven digits.
+
+    >>> low, high = np.array([1e6, 1e6 + 4]), np.array([1e6 + 4, 2e6])
+    >>> _origin(low, high), _origin(low - 1e6, high - 1e6)
+    (1000004.0, 4.0)
+    >>> _origin(np.array([-1e6]), np.array([1.0]))
+    0.0
+    """
+    candidates = np.concatenate([[0.0], low, high[-1:]])[:, None]  # (n_candidates, 1)
+    farthest = np.maximum(np.abs(low - candidates), np.abs(high - candidates))  # (n_candidates, n_bins)
+    return float(candidates[np.argmin((farthest / (high - low)).max(axis=1)), 0])
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
