@@ -155,6 +155,17 @@ def test_solr_cannot_divide_by_the_narrowest_bins(data: RankingDataset, tmp_path
         export_ranker(ranker, tmp_path / "out", to="solr", rows=tiny)
 
 
+def test_without_a_compiler_nothing_is_proved_and_it_says_so(
+    data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("directranker.export.exporting.c_compiler", lambda: None)
+    ranker = RankSVM(transform="standard").fit(data)
+    parity = export_ranker(ranker, tmp_path / "out", to="c", rows=data)
+    assert parity.n_documents == 0
+    told = (tmp_path / "out" / "parity.json").read_text()
+    assert json.loads(told, parse_constant=pytest.fail)["largest_difference"] is None
+
+
 def test_wrong_calls(data: RankingDataset, tmp_path: Path) -> None:
     ranker = RankSVM(transform="standard").fit(data)
     with pytest.raises(ValueError, match="did you mean 'onnx'"):
