@@ -138,7 +138,14 @@ def test_export(folder: Path) -> None:
             ["tune", "train.txt", "--grid", "dropout=0", "--halving", "--trials", "3", "--out", "new"],
             "--halving and --trials are two ways to search; choose one",
         ),
+        (
+            ["train", "train.txt", "--set", "dropout=no", "--out", "new"],
+            "--set dropout=no: dropout is a number",
+        ),
         (["rank", "none", "test.txt"], "none is not a saved model"),
+        (["rank", "model", "-", "--out", "new"], "new: unknown ending"),
+        (["rank", "model", "-"], "standard input: holds no documents"),
+        (["evaluate", "-", "-"], "scores and data cannot both come from standard input"),
         (["rank", "model", "none.txt"], "none.txt does not exist"),
         (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown ending '.csv'"),
         (["rank", "model", "test.txt", "--format", "scores", "--top", "3"], "scores stand for all documents"),
@@ -238,6 +245,43 @@ def test_every_command_reads_standard_input(folder: Path, arguments: list[str]) 
     assert done.stdout.replace(b"\n-: ", b"\ntest.txt: ") == same.stdout
     for path in folder.glob("piped*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_scores_from_standard_input(folder: Path) -> None:
+    for form in ("trec", "scores"):
+        ranked = run("rank", "model", "test.txt", "--format", form, cwd=folder)
+        (folder / "given.run").write_bytes(ranked.stdout)
+        piped = run("evaluate", "-", "test.txt", "--json", cwd=folder, text=ranked.stdout)
+        assert piped.returncode == 0, piped.stderr
+        assert piped.stdout == run("evaluate", "given.run", "test.txt", "--json", cwd=folder).stdout
+
+
+def test_text_that_does_not_mention_the_last_feature(folder: Path) -> None:
+    """It is 0 there, in every command that has a ranker to ask how many there are."""
+    lines = (folder / "test.txt").read_text().splitlines()
+    last = load_ranker(folder / "model").n_features_in_
+    full = "".join(re.sub(rf" {last}:\S+", f" {last}:0", line) + "\n" for line in lines).encode()
+    sparse = full.replace(f" {last}:0".encode(), b"")
+    query = lines[0].split()[1].removeprefix("qid:")
+    commands = (
+        ["explain", "model", "-", "--query", query, "--better", "1", "--worse", "2"],
+        ["neighbours", "model", "-", "--query", query],
+        ["export", "model", "--to", "c", "--rows", "-", "--out", "sparse", "--overwrite"],
+    )
+    for arguments in commands:
+        done = run(*arguments, cwd=folder, text=sparse)
+        assert done.returncode == 0, (arguments, done.stderr)
+        assert done.stdout == run(*arguments, cwd=folder, text=full).stdout
+
+
+def test_an_interrupted_tune_says_how_it_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("directranker.model_selection.grid_search", interrupted)
+    done = run("tune", "train.txt", "--grid", "dropout=0", "--out", "cut", cwd=folder)
+    assert done.returncode == 130
+    assert b"kept in cut.cells.sqlite, and the same command goes on" in done.stderr
 
 
 def test_a_pipe_between_processes(folder: Path) -> None:

@@ -96,6 +96,28 @@ def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_p
 
 
 @pytest.mark.parametrize(
+    ("ranker", "targets"),
+    [
+        (DirectRanker(**QUICK, transform="standard"), ["solr"]),
+        (DirectRanker(**QUICK), ["solr"]),
+        (AdaRank(max_rounds=3, transform="piecewise-linear"), ["solr"]),
+        (RankSVM(transform="standard"), ["solr", "elasticsearch"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "-".join(value),
+)
+def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_path: Path) -> None:
+    """A time in seconds, for example: float32 knows means of it to 64 seconds only."""
+    features = data.features.astype(np.float64)
+    for column, (unit, start) in enumerate([(1.0, 1e6), (1e4, 1.7e9), (1e-3, -40.0)]):
+        features[:, column] = features[:, column] * unit + start
+    features[0, 3] = -1e6  # one far below, all others near 0
+    far = RankingDataset.from_arrays(features.astype(np.float32), data.relevance, qid=data.qid)
+    ranker.fit(far)
+    for to in targets:
+        assert export_ranker(ranker, tmp_path / to, to=to, rows=far).largest_difference < 5e-6
+
+
+@pytest.mark.parametrize(
     ("ranker", "to", "reason"),
     [
         (DirectRanker(**QUICK, transform="query-z-score"), "c", "looks at all documents of a query"),
@@ -105,7 +127,8 @@ def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_p
         (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),
         (DirectRanker(**QUICK, normalisation="layer"), "solr", "no layer normalisation"),
         (DirectRanker(**QUICK), "elasticsearch", "has no nets"),
-        (RankSVM(transform="quantile-normal"), "elasticsearch", "export to 'onnx' or 'c'"),
+        (RankSVM(transform="quantile-normal"), "elasticsearch", "quantiles of .* export to 'onnx' or 'c'"),
+        (RankSVM(transform="piecewise-linear"), "elasticsearch", "the filling of bins"),
         (RankSVM(transform="standard"), "elasticsearch-ranklib", "is for trees"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else str(value)[:12],
@@ -122,6 +145,25 @@ def test_engines_have_no_missing_values(ranker: Ranker, with_missing: RankingDat
     ranker.fit(with_missing)
     with pytest.raises(ExportError, match="gives a model 0 for a missing value"):
         export_ranker(ranker, tmp_path / "out", to="solr", rows=with_missing)
+
+
+def test_solr_cannot_divide_by_the_narrowest_bins(data: RankingDataset, tmp_path: Path) -> None:
+    features = data.features * np.float32(1e-42)
+    tiny = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
+    ranker = DirectRanker(**QUICK, teacher=None).fit(tiny)
+    with pytest.raises(ExportError, match="larger unit, or export to 'onnx' or 'c'"):
+        export_ranker(ranker, tmp_path / "out", to="solr", rows=tiny)
+
+
+def test_without_a_compiler_nothing_is_proved_and_it_says_so(
+    data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("directranker.export.exporting.c_compiler", lambda: None)
+    ranker = RankSVM(transform="standard").fit(data)
+    parity = export_ranker(ranker, tmp_path / "out", to="c", rows=data)
+    assert parity.n_documents == 0
+    told = (tmp_path / "out" / "parity.json").read_text()
+    assert json.loads(told, parse_constant=pytest.fail)["largest_difference"] is None
 
 
 def test_wrong_calls(data: RankingDataset, tmp_path: Path) -> None:

@@ -34,7 +34,32 @@ def test_an_order_that_changes_is_told_but_not_a_near_tie() -> None:
 def test_swapped_documents_by_definition(scores: list[tuple[int, int]], gap: int) -> None:
     ours, theirs = np.array(scores, dtype=np.float64).reshape(-1, 2).T
     literal = sum(any(a > b + gap and x < y for a, x in scores) for b, y in scores)
-    assert _n_swapped(ours, theirs, float(gap)) == literal
+    assert _n_swapped(ours, theirs, np.full(len(ours), gap / 2)) == literal
+
+
+def test_one_huge_score_hides_nothing() -> None:
+    ours = np.array([1e6, 2.0, 1.0, 0.5])
+    offsets = np.array([0, 1, 4])
+    with pytest.raises(ExportError, match=r"row 1 scores 2\.001"):
+        check_parity(ours, np.array([1e6, 2.001, 1.0, 0.5]), offsets, by="hand")
+    with pytest.raises(ExportError, match="ranks query 1 otherwise"):
+        check_parity(
+            np.array([1e6, 1.0, 1 + 8e-6, 0.5]), np.array([1e6, 1 + 8e-6, 1.0, 0.5]), offsets, by="hand"
+        )
+    assert (
+        check_parity(ours, ours + np.array([0.5, 0, 0, 0]), offsets, by="hand").largest_difference == 0.5e-6
+    )
+
+
+def test_a_score_near_0_is_measured_by_the_others() -> None:
+    ours = np.array([2.0, 1.0, 1e-9, 0.0])
+    parity = check_parity(ours, ours + np.array([0, 0, 1e-7, 0]), np.array([0, 4]), by="hand")
+    assert parity.largest_difference == pytest.approx(1e-7)  # the median of 2, 1 and 1e-9 is 1
+
+
+def test_another_number_of_scores_is_told() -> None:
+    with pytest.raises(ExportError, match=r"shape \(3, 1\)"):
+        check_parity(np.ones(3), np.ones((3, 1)), ONE_LIST, by="hand")
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6, width=32))

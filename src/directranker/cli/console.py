@@ -108,6 +108,7 @@ def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDatas
             missing=options.missing,
             allow_non_finite=options.allow_non_finite,
             zero_based=options.zero_based,
+            n_features=options.n_features,
         )
     with progress_bar(f"reading {path.name}") as progress:
         return read_dataset(path, options=options, progress=progress)

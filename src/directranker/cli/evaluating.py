@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from directranker.cli.console import AsJson, console, print_json
-from directranker.cli.evaluating_files import Rules, compare_files, labels_and_scores
+from directranker.cli.evaluating_files import Rules, compare_files, judged_scores
 
 __all__ = ["evaluate"]
 
@@ -18,7 +18,8 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="One score per line in the data's order, RankLib's scores, or a TREC run.",
+            help="One score per line in the data's order, RankLib's scores, or a TREC run; - for standard "
+            "input.",
             show_default=False,
         ),
     ],
@@ -63,21 +64,23 @@ def evaluate(
         rules = Rules(tuple(metric), convention, threshold)
         compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
         return
-    relevance, in_order, queries = labels_and_scores(scores, data)
+    judged = judged_scores(scores, data, metric)
+    cut = [judged.cut(one) for one in metric]
     names = list(CONVENTIONS) if convention == "all" else [convention]
     changes = {} if threshold is None else {"threshold": threshold}
     figures: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}
     for name in names:
         try:
-            figures[name] = measure(
-                relevance,
-                in_order,
-                **queries,
-                metrics=metric,
+            values = measure(
+                judged.relevance,
+                judged.scores,
+                qid=judged.qid,
+                metrics=cut,
                 convention=name,
                 **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
             )
+            figures[name] = dict(zip(metric, values.values(), strict=True))
         except ValueError as error:
             if len(names) == 1 or CONVENTIONS[name].gain_table is None:
                 raise

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from directranker.cli.console import STANDARD, command_line, console, print_json, read_data
 
 if TYPE_CHECKING:
+    from directranker.data.trec import JudgedRun
     from directranker.experiments.results import Comparison
 
-__all__ = ["Rules", "compare_files", "labels_and_scores"]
+__all__ = ["Rules", "compare_files", "judged_scores"]
 
 
 @dataclass(frozen=True)
@@ -28,18 +33,30 @@ class Rules:
         return f"convention {self.convention}{relevant}"
 
 
-def labels_and_scores(scores: Path, data: Path) -> tuple[Any, Any, dict[str, Any]]:
+def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun:
     """Labels, scores in their order, and what tells the queries apart."""
     from directranker.data.formats import ReadOptions
-    from directranker.data.score_files import read_scores
-    from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run
+    from directranker.data.score_files import parse_scores
+    from directranker.data.trec import JudgedRun, judged_run, looks_like_qrels, parse_run, read_qrels
 
-    if data != STANDARD and looks_like_qrels(data):
-        judged = judged_run(read_run(scores), read_qrels(data))
-        return judged.relevance, judged.scores, {"qid": judged.qid}
+    if scores == data == STANDARD:
+        raise ValueError("scores and data cannot both come from standard input; give a file of one of them")
+    text = sys.stdin.buffer.read() if scores == STANDARD else scores.read_bytes()
+    name = "standard input" if scores == STANDARD else str(scores)
+    if data.is_file() and looks_like_qrels(_first_line(data)):
+        depth = max((int(cut) for cut in re.findall(r"@(\d+)", " ".join(metrics))), default=0)
+        judged = judged_run(parse_run(text, name=name), read_qrels(data), depth=depth)
+        if judged.n_not_found:
+            lacking = f"the run lacks {judged.n_not_found} relevant documents, which count as not found"
+            typer.echo(f"directranker: {lacking}", err=True)
+        return judged
     dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
-    in_order = read_scores(scores, dataset)
-    return dataset.relevance, in_order, {"qid": dataset.qid}
+    return JudgedRun(dataset.qid, dataset.relevance, parse_scores(text, dataset, name=name))
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline(10_000)
 
 
 def compare_files(
@@ -80,13 +97,19 @@ def _values_of(scores: Path, data: Path, rules: Rules) -> dict[str, dict[str, fl
     """By metric, the value of each query by its id."""
     from directranker.metrics import evaluate_per_query
 
-    relevance, in_order, queries = labels_and_scores(scores, data)
+    judged = judged_scores(scores, data, rules.metrics)
     changes: dict[str, Any] = {} if rules.threshold is None else {"threshold": rules.threshold}
     per_query = evaluate_per_query(
-        relevance, in_order, **queries, metrics=rules.metrics, convention=rules.convention, **changes
+        judged.relevance,
+        judged.scores,
+        qid=judged.qid,
+        metrics=[judged.cut(metric) for metric in rules.metrics],
+        convention=rules.convention,
+        **changes,
     )
-    ids = dict.fromkeys(map(str, queries["qid"]))  # in the order in which they first appear
-    return {metric: dict(zip(ids, column.tolist(), strict=True)) for metric, column in per_query.items()}
+    ids = dict.fromkeys(map(str, judged.qid))  # in the order in which they first appear
+    columns = zip(rules.metrics, per_query.values(), strict=True)
+    return {metric: dict(zip(ids, column.tolist(), strict=True)) for metric, column in columns}
 
 
 def _print(comparison: Comparison) -> None:

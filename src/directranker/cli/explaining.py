@@ -30,11 +30,12 @@ def explain(
 
     Example: `directranker explain model test.txt --query 10 --better 1 --worse 2`
     """
+    from directranker.data.formats import ReadOptions
     from directranker.explanation import explain_difference
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    dataset = read_data(data)
+    dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
     chosen = _query(dataset, query)
     explanation = explain_difference(
         ranker, chosen, better=_row(chosen, better, query), worse=_row(chosen, worse, query)

@@ -27,11 +27,12 @@ def export(
 
     Example: `directranker export model --to onnx --rows test.txt --out served`
     """
+    from directranker.data.formats import ReadOptions
     from directranker.export import export_ranker
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    data = read_data(rows)
+    data = read_data(rows, options=ReadOptions(n_features=ranker.n_features_in_))
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))
     typer.echo(f"{out}: {files}")
@@ -39,6 +40,6 @@ def export(
         typer.echo(
             f"compared by {parity.checked_by} on {parity.n_documents} documents, {parity.n_queries} queries:"
         )
-        typer.echo(f"largest difference {parity.largest_difference:.1e} of the largest score, same order")
+        typer.echo(f"largest relative difference {parity.largest_difference:.1e}, same order")
     else:
         typer.echo(f"compared by {parity.checked_by}; the scores are not proved")

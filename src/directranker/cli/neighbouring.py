@@ -43,11 +43,12 @@ def neighbours(
     """
     import numpy as np
 
+    from directranker.data.formats import ReadOptions
     from directranker.experiments.neighbours import compare_neighbours
     from directranker.persistence import load_ranker
 
     ranker = load_ranker(model)
-    dataset = read_data(data)
+    dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)

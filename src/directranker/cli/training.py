@@ -30,6 +30,7 @@ def train(
 
     Example: `directranker train train.txt --ranker DirectRanker --set hidden_layers=64,32 --out model`
     """
+    from directranker.data.formats import ReadOptions
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word
 
@@ -41,6 +42,7 @@ def train(
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})
     dataset = read_data(data)
-    estimator.fit(dataset, eval_set=None if valid is None else read_data(valid))
+    options = ReadOptions(n_features=dataset.n_features)
+    estimator.fit(dataset, eval_set=None if valid is None else read_data(valid, options=options))
     estimator.save(out, overwrite=overwrite)
     typer.echo(f"{out}: {ranker}, learnt from {dataset.n_documents} documents of {dataset.n_queries} queries")

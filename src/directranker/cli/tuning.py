@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from directranker.cli.console import (
+    INTERRUPTED,
     AsJson,
     DataPath,
     Overwrite,
@@ -80,7 +82,8 @@ def tune(
     estimator.set_params(**parsed_settings(settings, estimator))
     values = parsed_grid(grid, ranker, estimator)
     dataset = read_data(data)
-    with progress_bar(f"tuning {ranker}") as report:
+    store = out.with_name(f"{out.name}.cells.sqlite")
+    with _word_on_going_on(store), progress_bar(f"tuning {ranker}") as report:
         found = grid_search(
             estimator,
             values,
@@ -90,12 +93,22 @@ def tune(
             method="halving" if halving else "grid" if trials is None else "optuna",
             n_candidates=trials,
             workers=workers,
-            store=out.with_name(f"{out.name}.cells.sqlite"),
+            store=store,
             random_state=seed,
             progress=lambda moment: report(moment.done, moment.total),
         )
     found.best_ranker(metric).save(out, overwrite=overwrite)
     _show(found, metric, out, as_json)
+
+
+@contextmanager
+def _word_on_going_on(store: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"interrupted; what was measured is kept in {store}, and the same command goes on from there"
+        typer.echo(f"directranker: {kept}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def parsed_grid(words: Sequence[str], name: str, ranker: Ranker) -> dict[str, list[Any]]:

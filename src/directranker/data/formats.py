@@ -38,6 +38,8 @@ class ReadOptions:
     allow_non_finite: bool = False
     zero_based: bool = False
     columns: Columns = field(default_factory=Columns)
+    n_features: int | None = None
+    """For text, whose lines may not mention the last ones."""
 
 
 def format_of(path: str | Path) -> Format:
@@ -76,6 +78,7 @@ def read_dataset(
         missing=options.missing,
         allow_non_finite=options.allow_non_finite,
         zero_based=options.zero_based,
+        n_features=options.n_features,
         progress=progress,
     )
 

@@ -23,29 +23,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.dataset import RankingDataset
-from directranker.data.trec import document_names, read_run
+from directranker.data.trec import document_names, parse_run
 from directranker.errors import DataError
 
-__all__ = ["read_scores"]
+__all__ = ["parse_scores", "read_scores"]
 
 Scores = NDArray[np.float64]
 
 
 def read_scores(path: str | Path, data: RankingDataset) -> Scores:
     """A score per document in the data set's own order, which may not be the file's."""
-    path = Path(path)
-    lines = [line.split() for line in path.read_bytes().splitlines()]
+    return parse_scores(Path(path).read_bytes(), data, name=str(path))
+
+
+def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> Scores:
+    """The same of a text in memory."""
+    lines = [line.split() for line in text.splitlines()]
     n_columns = len(lines[0]) if lines else 1
     if n_columns == 6:
-        return _of_run(path, data)
+        return _of_run(name, text, data)
     if n_columns == 3:
-        return _of_ranklib(path, lines, data)
-    values = np.array([_number(path, at, words, 1) for at, words in enumerate(lines, start=1)])
-    _check_count(path, len(values), data)
+        return _of_ranklib(name, lines, data)
+    values = np.array([_number(name, at, words, 1) for at, words in enumerate(lines, start=1)])
+    _check_count(name, len(values), data)
     return values if data.original_rows is None else values[data.original_rows]
 
 
-def _number(path: Path, line: int, words: list[bytes], n_columns: int) -> float:
+def _number(name: str, line: int, words: list[bytes], n_columns: int) -> float:
     try:
         if len(words) == n_columns:
             return float(words[-1])
@@ -53,41 +57,41 @@ def _number(path: Path, line: int, words: list[bytes], n_columns: int) -> float:
         pass
     shown = b" ".join(words)[:40].decode(errors="replace")
     hint = "give one number per line" if n_columns == 1 else "give query, place and score"
-    raise DataError(f"{path}:{line}: {shown!r} is not a score; {hint}")
+    raise DataError(f"{name}:{line}: {shown!r} is not a score; {hint}")
 
 
-def _check_count(path: Path, n_scores: int, data: RankingDataset) -> None:
+def _check_count(name: str, n_scores: int, data: RankingDataset) -> None:
     if n_scores != data.n_documents:
         raise DataError(
-            f"{path} has {n_scores} scores for {data.n_documents} documents; give one per document"
+            f"{name} has {n_scores} scores for {data.n_documents} documents; give one per document"
         )
 
 
-def _of_ranklib(path: Path, lines: list[list[bytes]], data: RankingDataset) -> Scores:
-    _check_count(path, len(lines), data)
+def _of_ranklib(name: str, lines: list[list[bytes]], data: RankingDataset) -> Scores:
+    _check_count(name, len(lines), data)
     number_of = {str(query): number for number, query in enumerate(data.query_ids)}
     values = np.full(data.n_documents, np.nan)
     lengths = np.diff(data.offsets)
     for at, words in enumerate(lines, start=1):
-        score = _number(path, at, words, 3)
+        score = _number(name, at, words, 3)
         query, place = words[0].decode(errors="replace"), words[1].decode(errors="replace")
         number = number_of.get(query)
         if number is None or not place.isdecimal() or int(place) >= lengths[number]:
-            raise DataError(f"{path}:{at}: the data has no document {place} of query {query!r}")
+            raise DataError(f"{name}:{at}: the data has no document {place} of query {query!r}")
         values[data.offsets[number] + int(place)] = score
-    return _complete(path, values)
+    return _complete(name, values)
 
 
-def _of_run(path: Path, data: RankingDataset) -> Scores:
-    run = read_run(path)
+def _of_run(name: str, text: bytes, data: RankingDataset) -> Scores:
+    run = parse_run(text, name=name)
     pairs = zip(map(str, data.qid.tolist()), document_names(data), strict=True)
-    return _complete(path, np.array([run.get(pair, np.nan) for pair in pairs]))
+    return _complete(name, np.array([run.get(pair, np.nan) for pair in pairs]))
 
 
-def _complete(path: Path, values: Scores) -> Scores:
+def _complete(name: str, values: Scores) -> Scores:
     n_missing = int(np.isnan(values).sum())
     if n_missing:
         raise DataError(
-            f"{path} has no score for {n_missing} of {len(values)} documents; give one per document"
+            f"{name} has no score for {n_missing} of {len(values)} documents; give one per document"
         )
     return values

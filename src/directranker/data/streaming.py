@@ -150,8 +150,9 @@ def _whole_queries(blocks: Iterator[RankingDataset], name: str) -> Iterator[Rank
         held = _queries(joined, joined.n_queries - 1, joined.n_queries)
         if joined.n_queries > 1:
             yield _unseen(_queries(joined, 0, joined.n_queries - 1), seen, name)
-    if held is not None:
-        yield _unseen(held, seen, name)
+    if held is None:
+        raise DataError(f"{name}: holds no documents")
+    yield _unseen(held, seen, name)
 
 
 def _queries(data: RankingDataset, first: int, stop: int) -> RankingDataset:

@@ -15,7 +15,8 @@ trec_eval, the score counts and the place does not, and a document without a jud
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ __all__ = [
     "document_names",
     "judged_run",
     "looks_like_qrels",
+    "parse_run",
     "read_qrels",
     "read_run",
     "write_qrels",
@@ -47,47 +49,82 @@ class JudgedRun(NamedTuple):
     qid: NDArray[Any]
     relevance: NDArray[np.float64]
     scores: NDArray[np.float64]
+    n_not_found: int = 0
+    """Relevant documents that the run lacks. They stand behind place `depth`, where nothing may count."""
+    depth: int | None = None
+    """Where a metric without a cut-off must be cut; None where the run lacks nothing."""
+
+    def cut(self, metric: str) -> str:
+        """The name of a metric, with a cut-off where it needs one.
+
+        >>> nothing = np.empty(0)
+        >>> JudgedRun(nothing, nothing, nothing, 3, 20).cut("map:trec")
+        'map@20:trec'
+        """
+        name, colon, convention = metric.partition(":")
+        if self.depth is not None and name.lower() in ("p", "precision"):
+            raise DataError("precision of a run that lacks documents needs a cut-off, such as p@5")
+        return metric if self.depth is None or "@" in name else f"{name}@{self.depth}{colon}{convention}"
 
 
 def read_run(path: str | Path) -> dict[Pair, float]:
     """The score of each document that a run found."""
-    return _read(path, n_columns=6, column=4, kind="run", wanted="query Q0 document place score tag")
+    return parse_run(Path(path).read_bytes(), name=str(path))
+
+
+def parse_run(text: bytes, *, name: str = "<text>") -> dict[Pair, float]:
+    """The same of a text in memory."""
+    return _parse(text, name, n_columns=6, column=4, kind="run", wanted="query Q0 document place score tag")
 
 
 def read_qrels(path: str | Path) -> dict[Pair, float]:
     """The label of each document that was judged."""
-    return _read(path, n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
+    text = Path(path).read_bytes()
+    return _parse(text, str(path), n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
 
 
-def looks_like_qrels(path: str | Path) -> bool:
-    """Whether the first line has the four columns of qrels."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as file:
-        words = file.readline(10_000).split()
+def looks_like_qrels(first_line: bytes) -> bool:
+    """Whether a line has the four columns of qrels.
+
+    >>> looks_like_qrels(b"7 0 a 2"), looks_like_qrels(b"2 qid:7 1:0.5 2:1")
+    (True, False)
+    """
+    words = first_line.split()
     return len(words) == 4 and not any(b":" in word for word in (words[1], words[3]))
 
 
-def judged_run(run: dict[Pair, float], qrels: dict[Pair, float]) -> JudgedRun:
+def judged_run(run: dict[Pair, float], qrels: dict[Pair, float], *, depth: int = 0) -> JudgedRun:
     """Each document of the run with its label; queries that were not judged are left out.
 
-    A relevant document that the run does not have has no place, so its query cannot be measured.
+    A relevant document that the run does not have is not found, as in trec_eval: it counts among those that
+    could be, and has no place. Metrics may be cut off at up to `depth`.
     """
-    queries = {query for query, _ in qrels}
-    absent = [pair for pair, label in qrels.items() if label > 0 and pair not in run]
-    if absent:
-        raise DataError(
-            f"the run lacks {len(absent)} relevant documents, such as {absent[0][1]!r} of query "
-            f"{absent[0][0]!r}; make it rank all judged documents"
-        )
+    queries = dict.fromkeys(query for query, _ in qrels)
     found = {pair: score for pair, score in run.items() if pair[0] in queries}
     if not found:
         raise DataError("the run and the qrels have no query in common; compare how they write the ids")
+    absent = [pair for pair, label in qrels.items() if label > 0 and pair not in run]
+    relevance = [qrels.get(pair, 0.0) for pair in found]
+    if not absent and len({query for query, _ in found}) == len(queries):
+        return JudgedRun(_ids(found), np.array(relevance), np.array(list(found.values())))
+    # Every list is filled with what is not relevant, down to a place that no list and no cut-off reaches.
+    n_found = Counter(query for query, _ in found)
+    n_relevant = Counter(query for query, label in ((pair[0], qrels[pair]) for pair in qrels) if label > 0)
+    depth = max(depth, *n_found.values(), *n_relevant.values(), 1)
+    lowest = min(found.values())
+    step = 1 + abs(lowest)  # 1 alone may be lost in a large score
+    filling = [(query, "") for query in queries for _ in range(depth - n_found[query])]
     return JudgedRun(
-        np.array([query for query, _ in found], dtype=object),
-        np.array([qrels.get(pair, 0.0) for pair in found]),
-        np.array(list(found.values())),
+        np.concatenate([_ids(pairs) for pairs in (found, filling, absent)]),
+        np.array([*relevance, *(0.0 for _ in filling), *(qrels[pair] for pair in absent)]),
+        np.array([*found.values(), *(lowest - step for _ in filling), *(lowest - 2 * step for _ in absent)]),
+        len(absent),
+        depth,
     )
+
+
+def _ids(pairs: Iterable[Pair]) -> NDArray[Any]:
+    return np.array([query for query, _ in pairs], dtype=object)
 
 
 def write_run(data: RankingDataset, scores: Any, path: str | Path, *, tag: str = "directranker") -> None:
@@ -134,26 +171,24 @@ def _write(lines: list[str], path: str | Path) -> None:
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
-def _read(path: str | Path, *, n_columns: int, column: int, kind: str, wanted: str) -> dict[Pair, float]:
+def _parse(
+    text: bytes, name: str, *, n_columns: int, column: int, kind: str, wanted: str
+) -> dict[Pair, float]:
     values: dict[Pair, float] = {}
-    for number, words in _lines(Path(path)):
+    for number, line in enumerate(text.decode(errors="replace").split("\n"), start=1):
+        words = line.split()
+        if not words:
+            continue
         try:
             value = float(words[column]) if len(words) == n_columns else np.nan
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise DataError(f"{path}:{number}: not a line of {kind}; it must be `{wanted}`")
+            raise DataError(f"{name}:{number}: not a line of {kind}; it must be `{wanted}`")
         pair = (words[0], words[2])
         if pair in values:
-            raise DataError(f"{path}:{number}: document {pair[1]!r} of query {pair[0]!r} stands twice")
+            raise DataError(f"{name}:{number}: document {pair[1]!r} of query {pair[0]!r} stands twice")
         values[pair] = value
     if not values:
-        raise DataError(f"{path}: holds no lines")
+        raise DataError(f"{name}: holds no lines")
     return values
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, line.split()

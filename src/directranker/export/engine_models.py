@@ -1,4 +1,9 @@
-"""What search engines cannot hold, said once for Solr and Elasticsearch."""
+"""What search engines can hold and what not, once for Solr and Elasticsearch.
+
+Their normalisers compute (x − mean) / deviation with numbers of float32. Far from 0 a mean rounded to
+float32 may be off by much of a deviation, so what rounding takes is given back elsewhere: to a layer's bias,
+or to the mean of a feature that lies nearer to 0.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +11,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.errors import ExportError
-from directranker.export.columns import Copies, MissingMarks, Ramps, Rescaled
+from directranker.export.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
 from directranker.export.description import Net, Trees
 
-__all__ = ["LinearParts", "check_trees", "linear_parts", "plain", "refuse_missing_marks"]
+__all__ = [
+    "LinearParts",
+    "Norms",
+    "check_trees",
+    "linear_parts",
+    "plain",
+    "refuse_missing_marks",
+    "rescaled_by",
+]
 
-LinearParts = tuple[NDArray[np.float64], dict[int, tuple[float, float]]]
+Vector = NDArray[np.float64]
+Norms = dict[int, tuple[float, float]]
+"""(centre, width) of the features that are rescaled."""
+LinearParts = tuple[Vector, Norms]
 
 
 def linear_parts(model: Net, engine: str) -> LinearParts:
-    """A weight per feature, and (centre, width) of those that are rescaled first."""
+    """A weight per feature, and the centres and widths, which are exact in float32."""
     weights = np.zeros(len(model.feature_names))
-    norms: dict[int, tuple[float, float]] = {}
+    norms: Norms = {}
+    lost = 0.0
     for group in model.columns:
+        weights[group.features] = model.head[group.places]
         if isinstance(group, Rescaled) and not group.logarithm:
-            scales = zip(group.centre.tolist(), group.width.tolist(), strict=True)
-            norms.update(zip(group.features.tolist(), scales, strict=True))
+            of_group, shares, shifts = rescaled_by(group)
+            norms.update(of_group)
+            lost += float(weights[group.features] @ shifts)
+            weights[group.features] *= shares
         elif not isinstance(group, Copies):
             raise refuse_transform(group, engine)
-        weights[group.features] = model.head[group.places]
-    return weights, norms
+    return weights, _with_what_was_lost(norms, weights, lost)
+
+
+def rescaled_by(group: Rescaled) -> tuple[Norms, Vector, Vector]:
+    """Centres and widths rounded to float32; what they make, times a share, plus a shift, is what is meant.
+
+    >>> one = np.array([0])
+    >>> group = Rescaled(one, one, np.array([2.0**24 + 1]), np.array([4.0]), logarithm=False)
+    >>> rescaled_by(group)
+    ({0: (16777216.0, 4.0)}, array([1.]), array([-0.25]))
+    """
+    centre, width = (values.astype(np.float32).astype(np.float64) for values in (group.centre, group.width))
+    pairs = zip(centre.tolist(), width.tolist(), strict=True)
+    norms = dict(zip(group.features.tolist(), pairs, strict=True))
+    return norms, width / group.width, (centre - group.centre) / group.width
+
+
+def _with_what_was_lost(norms: Norms, weights: Vector, lost: float) -> Norms:
+    """The same norms, one mean moved so that all scores grow by what was lost; it is the one that can best.
+
+    >>> _with_what_was_lost({0: (2.0**24, 4.0), 1: (0.0, 1.0)}, np.array([1.0, 2.0]), -0.25)
+    {0: (16777216.0, 4.0), 1: (0.125, 1.0)}
+    """
+    moved = {
+        at: float(np.float32(centre - lost * width / weights[at]))
+        for at, (centre, width) in norms.items()
+        if weights[at]
+    }
+
+    def error(at: int) -> float:
+        centre, width = norms[at]
+        return abs(lost + (moved[at] - centre) * float(weights[at]) / width)
+
+    best = min(moved, key=error, default=None)
+    return norms if best is None else {**norms, best: (moved[best], norms[best][1])}
 
 
 def refuse_transform(group: object, engine: str) -> ExportError:
     """The error for a transform that an engine has no normaliser for."""
-    kind = "logarithms" if isinstance(group, Rescaled) else type(group).__name__
+    kind = _IN_WORDS[type(group)]
     return ExportError(
         f"{engine} rescales features by a mean and a width only, and this transform makes {kind}; train with "
         "transform='standard' or 'none', or export to 'onnx' or 'c', which hold every transform"
     )
+
+
+_IN_WORDS: dict[type, str] = {
+    Rescaled: "logarithms",
+    Ramps: "the filling of bins",
+    MissingMarks: "marks of missing values",
+    NormalPlaces: "quantiles of the normal distribution",
+}
 
 
 def refuse_missing_marks(model: Net, engine: str) -> None:

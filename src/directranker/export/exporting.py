@@ -91,7 +91,10 @@ def export_ranker(
     table, offsets = _rows(rows)
     written = TARGETS[to](describe_ranker(ranker), signature_name(name or Path(path).name))
     parity = _proved(ranker, written, table, offsets)
-    report = json.dumps({"to": to, **asdict(parity)}, indent=1)
+    facts = {"to": to, **asdict(parity)}
+    if not parity.n_documents:
+        facts["largest_difference"] = None  # JSON has no nan
+    report = json.dumps(facts, indent=1, allow_nan=False)
     with write_folder_atomically(path, overwrite=overwrite) as temporary:
         for file, content in {**written.files, "parity.json": report.encode()}.items():
             (temporary / file).write_bytes(content)

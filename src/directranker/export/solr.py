@@ -2,7 +2,8 @@
 
 Linear rankers become a `LinearModel`, nets a `NeuralNetworkModel`, trees a `MultipleAdditiveTreesModel`.
 Standardised features get a `StandardNormalizer`. Piecewise-linear encoding has none, but a bin's filling is
-relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly.
+relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly. There a normaliser
+takes an edge off where bins are narrow far from 0: x / (high − low) would lose what they tell apart.
 
 A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
 
@@ -17,21 +18,25 @@ A feature is stored as a `FieldValueFeature` of its own name, to be replaced by 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from directranker.compilation import IntArray
 from directranker.errors import ExportError
 from directranker.export.columns import Copies, Ramps, Rescaled
 from directranker.export.description import Model, Net, Tree, Trees
 from directranker.export.engine_models import (
+    Norms,
     check_trees,
     is_rampable,
     linear_parts,
     plain,
     refuse_missing_marks,
     refuse_transform,
+    rescaled_by,
 )
 from directranker.export.layers import Layer
 from directranker.export.thresholds import before_slack
@@ -47,6 +52,7 @@ ACTIVATIONS = {
     "leaky_relu": "leakyrelu",
 }
 MOST_BINS = 4096  # the second layer of ramps has the square of it
+NARROWEST = 1 / float(np.finfo(np.float32).max)
 
 
 def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -61,7 +67,7 @@ def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[s
         }
         for feature in model.feature_names
     ]
-    norms: dict[int, tuple[float, float]] = {}
+    norms: Norms = {}
     params: dict[str, Any]
     if isinstance(model, Trees):
         check_trees(model, "Solr")
@@ -91,33 +97,39 @@ def _feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
     return {"name": name, "norm": {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": params}}
 
 
-def _layers(model: Net) -> tuple[list[dict[str, Any]], dict[int, tuple[float, float]]]:
+def _layers(model: Net) -> tuple[list[dict[str, Any]], Norms]:
     refuse_missing_marks(model, "Solr")
     last = Layer(model.head[None, :].astype(np.float32), np.zeros(1, dtype=np.float32))
     layers = [*model.layers, last]
-    norms: dict[int, tuple[float, float]] = {}
+    norms: Norms = {}
     if is_rampable(model) and model.columns:
-        ramps, places = _ramp_layers(model)
-        layers = [*ramps, Layer(layers[0].weight[:, places], layers[0].bias, *_rest(layers[0])), *layers[1:]]
+        ramps, places, norms = _ramp_layers(model)
+        layers = [*ramps, replace(layers[0], weight=layers[0].weight[:, places]), *layers[1:]]
     else:
-        weight = np.zeros((len(layers[0].weight), len(model.feature_names)), dtype=np.float32)
-        for group in model.columns:
-            if isinstance(group, Rescaled) and not group.logarithm:
-                scales = zip(group.centre.tolist(), group.width.tolist(), strict=True)
-                norms.update(zip(group.features.tolist(), scales, strict=True))
-            elif not isinstance(group, Copies):
-                raise refuse_transform(group, "Solr")
-            weight[:, group.features] = layers[0].weight[:, group.places]
-        layers[0] = Layer(weight, layers[0].bias, *_rest(layers[0]))
+        layers[0], norms = _on_features(layers[0], model)
     return [_layer(layer) for layer in layers], norms
 
 
-def _rest(layer: Layer) -> tuple[Any, str]:
-    return layer.normalisation, layer.activation
+def _on_features(layer: Layer, model: Net) -> tuple[Layer, Norms]:
+    """The first layer behind normalisers, and those."""
+    weight = np.zeros((len(layer.weight), len(model.feature_names)))
+    bias = layer.bias.astype(np.float64)
+    norms: Norms = {}
+    for group in model.columns:
+        own = layer.weight[:, group.places].astype(np.float64)
+        if isinstance(group, Rescaled) and not group.logarithm:
+            of_group, shares, shifts = rescaled_by(group)
+            norms.update(of_group)
+            bias += own @ shifts
+            own *= shares
+        elif not isinstance(group, Copies):
+            raise refuse_transform(group, "Solr")
+        weight[:, group.features] = own
+    return replace(layer, weight=weight.astype(np.float32), bias=bias.astype(np.float32)), norms
 
 
-def _ramp_layers(model: Net) -> tuple[list[Layer], NDArray[np.int64]]:
-    """relu(1 − u) of every bin, then relu(1 − that), and the columns that these are."""
+def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
+    """relu(1 − u) of every bin, then relu(1 − that); the columns that these are; what is taken off first."""
     (group,) = model.columns
     assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
     n_bins = len(group.features)
@@ -127,11 +139,36 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], NDArray[np.int64]]:
             "fewer bins, or export to 'onnx' or 'c'"
         )
     width = group.high.astype(np.float64) - group.low
+    if width.min() < NARROWEST:
+        raise ExportError(
+            f"a bin is {width.min():.1g} wide, and float32, which Solr computes in, cannot divide by that; "
+            "train with that feature in a larger unit, or export to 'onnx' or 'c'"
+        )
+    origin = np.zeros(len(model.feature_names))
+    for feature in np.unique(group.features):
+        own = group.features == feature
+        origin[feature] = _origin(group.low[own].astype(np.float64), group.high[own].astype(np.float64))
     slopes = np.zeros((n_bins, len(model.feature_names)), dtype=np.float32)
     slopes[np.arange(n_bins), group.features] = -1 / width
-    first = Layer(slopes, (group.high / width).astype(np.float32), None, "relu")
+    ends = (group.high - origin[group.features]) / width
+    first = Layer(slopes, ends.astype(np.float32), None, "relu")
     second = Layer(-np.eye(n_bins, dtype=np.float32), np.ones(n_bins, dtype=np.float32), None, "relu")
-    return [first, second], group.places
+    norms = {int(feature): (float(origin[feature]), 1.0) for feature in np.flatnonzero(origin)}
+    return [first, second], group.places, norms
+
+
+def _origin(low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
+    """0 or the edge from which no bin lies many of its own widths away, as float32 has seven digits.
+
+    >>> low, high = np.array([1e6, 1e6 + 4]), np.array([1e6 + 4, 2e6])
+    >>> _origin(low, high), _origin(low - 1e6, high - 1e6)
+    (1000004.0, 4.0)
+    >>> _origin(np.array([-1e6]), np.array([1.0]))
+    0.0
+    """
+    candidates = np.concatenate([[0.0], low, high[-1:]])[:, None]  # (n_candidates, 1)
+    farthest = np.maximum(np.abs(low - candidates), np.abs(high - candidates))  # (n_candidates, n_bins)
+    return float(candidates[np.argmin((farthest / (high - low)).max(axis=1)), 0])
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
