@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from directranker.experiments.results import Comparison, read_json
+from directranker.experiments.results import Comparison, read_json, write_json
 from directranker.report import write_report
 
 from made_up_results import write_made_up_comparison, write_made_up_neighbours, write_made_up_studies
@@ -165,6 +165,19 @@ def test_the_pickers_change_the_plots(opened: Opened, comparison: Comparison) ->
     drawing = opened.drawing("[data-curves] figure")
     opened.page.locator('[data-curves] [data-pick="ranker"]').select_option(index=2)
     assert opened.drawing("[data-curves] figure") != drawing
+
+
+def test_each_of_many_classes_has_its_colour(browser: Any, tmp_path: Path) -> None:
+    (first, _) = write_made_up_neighbours(tmp_path)
+    many = {**first, "classes": list(range(7, -1, -1)), "scores": list(range(8)), "r": [0.5] * 7}
+    many["documents"], many["thresholds"] = [f"d{n}" for n in range(8)], []
+    content = read_json(tmp_path / "neighbours.json")
+    write_json({**content, "lists": [many]}, tmp_path / "neighbours.json")
+    seen = Opened(browser, write_report(tmp_path))
+    script = "all => new Set(all.map(one => getComputedStyle(one).fill)).size"
+    assert seen.page.locator("[data-neighbours] circle").evaluate_all(script) == 7
+    assert seen.problems == []
+    seen.page.close()
 
 
 def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) -> None:
