@@ -275,3 +275,11 @@ def test_a_first_look_says_what_the_claims_are_of(tmp_path: Path) -> None:
     lines = done.stdout.decode().splitlines()
     assert any(line.startswith("held") and line.endswith("at 40)") for line in lines)
     assert "The paper claims it of 100,000 training documents; here were 500." in lines
+
+
+def test_a_report_tells_the_command_that_trained_a_ranker(folder: Path) -> None:
+    assert run("report", "model", "--out", "model.html", cwd=folder).returncode == 0
+    page = (folder / "model.html").read_text()
+    assert "<code>directranker train train.txt --set hidden_layers=8" in page
+    assert "<dt>seed</dt><dd>0</dd>" in page
+    assert "<dt>ranker</dt><dd>DirectRanker</dd>" in page

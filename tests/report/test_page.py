@@ -194,6 +194,25 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
     assert opened.texts(".claims li")[0].startswith("held")
 
 
+def test_words_on_charts_do_not_cover_each_other(opened: Opened) -> None:
+    words = opened.page.locator('[data-study-chart="noise"] text', has_text="paper:")
+    first, second = (words.nth(n).bounding_box() for n in range(2))
+    assert first is not None
+    assert second is not None
+    assert not _overlap(first, second)
+    for group in opened.page.locator('[data-chart="time"] g[data-ranker]').all():
+        point = group.locator("circle").bounding_box()
+        for name in group.locator("text").all():
+            assert not _overlap(point, name.bounding_box())
+
+
+def _overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    return all(
+        one[start] < other[start] + other[size] and other[start] < one[start] + one[size]
+        for start, size in (("x", "width"), ("y", "height"))
+    )
+
+
 def test_documents_stand_in_the_order_of_both_rankers(opened: Opened, folder: Path) -> None:
     opened.page.locator('[data-explorer] [data-pick="query"]').select_option(index=3)
     query = read_json(folder / "examples.json")["queries"][3]
