@@ -194,16 +194,22 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
     assert opened.texts(".claims li")[0].startswith("held")
 
 
-def test_words_on_charts_do_not_cover_each_other(opened: Opened) -> None:
-    words = opened.page.locator('[data-study-chart="noise"] text', has_text="paper:")
-    first, second = (words.nth(n).bounding_box() for n in range(2))
-    assert first is not None
-    assert second is not None
-    assert not _overlap(first, second)
-    for group in opened.page.locator('[data-chart="time"] g[data-ranker]').all():
-        point = group.locator("circle").bounding_box()
-        for name in group.locator("text").all():
-            assert not _overlap(point, name.bounding_box())
+def test_words_on_charts_do_not_cover_each_other(browser: Any, tmp_path: Path) -> None:
+    names = ["DirectRanker-paper", "AdaRank", "LambdaDirectRanker", "RankNet", "ListNet", "CoordinateAscent"]
+    write_made_up_comparison(tmp_path, rankers=names, n_folds=2, n_queries=10)
+    noise = zip((0, 0.25, 0.75), (0.97, 0.95, 0.78), strict=True)
+    points = [{"study": "noise", "value": s, "ranker": "R", "mean": m, "error": 0.01} for s, m in noise]
+    write_json({"points": points, "claims": []}, tmp_path / "sensitivity.json")
+    seen = Opened(browser, write_report(tmp_path), width=390)
+    words = seen.page.locator('[data-study-chart="noise"] text', has_text="paper:")
+    assert not _overlap(words.nth(0).bounding_box(), words.nth(1).bounding_box())
+    left = 0
+    for group in seen.page.locator('[data-chart="time"] g[data-ranker]', has=seen.page.locator("text")).all():
+        point, name = (group.locator(kind).bounding_box() for kind in ("circle", "text"))
+        assert not _overlap(point, name)
+        left += name["x"] < point["x"] - 20
+    assert left
+    seen.page.close()
 
 
 def _overlap(one: dict[str, float], other: dict[str, float]) -> bool:
