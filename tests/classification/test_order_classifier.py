@@ -103,6 +103,20 @@ def test_class_weights_move_thresholds_towards_the_frequent_class(ordered: tuple
     assert balanced.predict(X[:, :1]).mean() > plain.predict(X[:, :1]).mean()
 
 
+def test_the_seed_reaches_a_ranker_that_has_none(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    seedless = DirectRanker(max_epochs=2, hidden_layers=(8,), progress=False)
+    first, again, other = (
+        OrderClassifier(seedless, random_state=seed).fit(X[:200], y[:200]).decision_function(X)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert seedless.random_state is None
+    own = OrderClassifier(DirectRanker(max_epochs=2, random_state=7), random_state=1).fit(X[:200], y[:200])
+    assert own.ranker_.random_state == 7
+
+
 def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
     first, second = classifier().fit(X, y), clone(classifier()).fit(X, y)

@@ -311,3 +311,19 @@ def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
     assert {"model", "tuned", "best.run", "served", "train.parquet"} <= {
         path.name for path in tmp_path.iterdir()
     }
+
+
+def test_a_first_look_says_what_the_claims_are_of(tmp_path: Path) -> None:
+    options = ("--study", "features", "--values", "3,40", "--ranker", "RankSVM", "--train", "500")
+    done = run("sensitivity", *options, "--sets", "2", "--workers", "1", cwd=tmp_path)
+    lines = done.stdout.decode().splitlines()
+    assert any(line.startswith("held") and line.endswith("at 40)") for line in lines)
+    assert "The paper claims it of 100,000 training documents; here were 500." in lines
+
+
+def test_a_report_tells_the_command_that_trained_a_ranker(folder: Path) -> None:
+    assert run("report", "model", "--out", "model.html", cwd=folder).returncode == 0
+    page = (folder / "model.html").read_text()
+    assert "<code>directranker train train.txt --set hidden_layers=8" in page
+    assert "<dt>seed</dt><dd>0</dd>" in page
+    assert "<dt>ranker</dt><dd>DirectRanker</dd>" in page

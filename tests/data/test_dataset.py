@@ -104,6 +104,8 @@ def test_split_never_cuts_a_query_and_repeats_by_seed() -> None:
 def test_binarise_and_queries_with_a_relevant_document() -> None:
     data = RankingDataset.from_arrays(np.zeros((5, 1)), [0, 1, 2, 1, 0], qid=[1, 1, 2, 3, 4])
     assert data.binarise(2).relevance.tolist() == [0, 0, 1, 0, 0]
+    with pytest.raises(ValueError, match="threshold is nan"):
+        data.binarise(float("nan"))
     assert data.only_queries_with_relevant().query_ids.tolist() == [1, 2, 3]
     assert data.only_queries_with_relevant(2).query_ids.tolist() == [2]
 

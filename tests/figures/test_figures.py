@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 
 from directranker.figures import draw_learning_curves, draw_neighbours, draw_studies, save_figure
-from directranker.figures.palette import COLOURS, colours_of
+from directranker.figures.palette import CLASS_COLOURS, COLOURS, class_colours, colours_of
 
 
 def study_point(study: str, value: float, mean: float, error: float | None = 0.01) -> dict[str, Any]:
@@ -80,3 +80,15 @@ def test_colours_begin_anew_after_the_last() -> None:
     names = [str(n) for n in range(9)]
     assert list(colours_of(names).values()) == [*COLOURS, COLOURS[0]]
     assert len(set(COLOURS)) == 8
+
+
+def test_no_two_classes_have_the_same_colour() -> None:
+    for n in (1, 5, 6, 20):
+        assert len(set(class_colours(n))) == n
+    many = class_colours(20)
+    assert (many[0], many[-1]) == (CLASS_COLOURS[0], CLASS_COLOURS[-1])
+    classes = list(range(7))
+    one = {"query": "7", "classes": classes, "r": [0.1] * 6, "scores": classes[::-1], "thresholds": []}
+    (axes,) = draw_neighbours([one]).axes
+    shown = [tuple(points.get_facecolor()[0]) for points in axes.collections if len(points.get_facecolor())]
+    assert len(set(shown)) == 7

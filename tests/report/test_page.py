@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from directranker.experiments.results import Comparison, read_json
+from directranker.experiments.results import Comparison, read_json, write_json
 from directranker.report import write_report
 
 from made_up_results import write_made_up_comparison, write_made_up_neighbours, write_made_up_studies
@@ -167,6 +167,19 @@ def test_the_pickers_change_the_plots(opened: Opened, comparison: Comparison) ->
     assert opened.drawing("[data-curves] figure") != drawing
 
 
+def test_each_of_many_classes_has_its_colour(browser: Any, tmp_path: Path) -> None:
+    (first, _) = write_made_up_neighbours(tmp_path)
+    many = {**first, "classes": list(range(7, -1, -1)), "scores": list(range(8)), "r": [0.5] * 7}
+    many["documents"], many["thresholds"] = [f"d{n}" for n in range(8)], []
+    content = read_json(tmp_path / "neighbours.json")
+    write_json({**content, "lists": [many]}, tmp_path / "neighbours.json")
+    seen = Opened(browser, write_report(tmp_path))
+    script = "all => new Set(all.map(one => getComputedStyle(one).fill)).size"
+    assert seen.page.locator("[data-neighbours] circle").evaluate_all(script) == 7
+    assert seen.problems == []
+    seen.page.close()
+
+
 def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) -> None:
     lists = read_json(folder / "neighbours.json")["lists"]
     section = 'main > [data-neighbours="0"]'
@@ -179,6 +192,31 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
         expected = [point["mean"] for point in points if point["study"] == study]
         assert opened.numbers(f'[data-study-chart="{study}"] circle', "data-value") == expected
     assert opened.texts(".claims li")[0].startswith("held")
+
+
+def test_words_on_charts_do_not_cover_each_other(browser: Any, tmp_path: Path) -> None:
+    names = ["DirectRanker-paper", "AdaRank", "LambdaDirectRanker", "RankNet", "ListNet", "CoordinateAscent"]
+    write_made_up_comparison(tmp_path, rankers=names, n_folds=2, n_queries=10)
+    noise = zip((0, 0.25, 0.75), (0.97, 0.95, 0.78), strict=True)
+    points = [{"study": "noise", "value": s, "ranker": "R", "mean": m, "error": 0.01} for s, m in noise]
+    write_json({"points": points, "claims": []}, tmp_path / "sensitivity.json")
+    seen = Opened(browser, write_report(tmp_path), width=390)
+    words = seen.page.locator('[data-study-chart="noise"] text', has_text="paper:")
+    assert not _overlap(words.nth(0).bounding_box(), words.nth(1).bounding_box())
+    left = 0
+    for group in seen.page.locator('[data-chart="time"] g[data-ranker]', has=seen.page.locator("text")).all():
+        point, name = (group.locator(kind).bounding_box() for kind in ("circle", "text"))
+        assert not _overlap(point, name)
+        left += name["x"] < point["x"] - 20
+    assert left
+    seen.page.close()
+
+
+def _overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    return all(
+        one[start] < other[start] + other[size] and other[start] < one[start] + one[size]
+        for start, size in (("x", "width"), ("y", "height"))
+    )
 
 
 def test_documents_stand_in_the_order_of_both_rankers(opened: Opened, folder: Path) -> None:

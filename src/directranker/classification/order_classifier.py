@@ -191,7 +191,12 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.argsort(self._columns_of_order()).astype(np.int64)
 
     def _new_ranker(self, seed: int, n_rows: int) -> Any:
-        return default_ranker(seed, n_rows) if self.ranker is None else clone(self.ranker)
+        if self.ranker is None:
+            return default_ranker(seed, n_rows)
+        ranker = clone(self.ranker)
+        # A seed that the ranker has of its own stays; without one the classifier's decides.
+        names = [name for name in ranker.get_params() if name.rpartition("__")[2] == "random_state"]
+        return ranker.set_params(**{name: seed for name in names if ranker.get_params()[name] is None})
 
     def _table(self, X: Any) -> Features:
         table: Features = validate_data(

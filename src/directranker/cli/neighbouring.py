@@ -83,6 +83,7 @@ def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
 
 
 def _print_neighbours(found: Neighbours) -> None:
+    import numpy as np
     from rich.table import Table
     from rich.text import Text
 
@@ -99,7 +100,7 @@ def _print_neighbours(found: Neighbours) -> None:
     out = console()
     out.print(f"query {found.query}: {len(found.documents)} documents, best first", markup=False)
     out.print(table)
-    different, same = found.mean_steps()
-    out.print(f"mean r between neighbours of different classes {different:.4f}, of the same class {same:.4f}")
+    different, same = ("none" if np.isnan(mean) else f"{mean:.4f}" for mean in found.mean_steps())
+    out.print(f"mean r between neighbours of different classes {different}, of the same class {same}")
     for at, sure in zip(found.boundaries.thresholds, found.boundaries.confidences, strict=True):
         out.print(f"| boundary at score {at:.4f}, confidence {sure:.3f}")

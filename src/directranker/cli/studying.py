@@ -107,6 +107,8 @@ def sensitivity(
         print_json(plain)
     else:
         _print_studies(points, claims)
+        if claims and setting.n_train < (usual := Setting().n_train):
+            typer.echo(f"The paper claims it of {usual:,} training documents; here were {setting.n_train:,}.")
         typer.echo(f"\nfigure: {figure}")
 
 
@@ -169,4 +171,4 @@ def _print_studies(points: list[Point], claims: list[Claim]) -> None:
     out.print(table)
     for claim in claims:
         word, name = "held    " if claim.held else "not held", f"{claim.ranker}: " if several else ""
-        out.print(f"{word}  {name}{claim.text} ({claim.figures})", markup=False)
+        out.print(f"{word}  {name}{claim.text} ({claim.figures})", markup=False, soft_wrap=True)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import DataPath, Overwrite, RankerName, Seed, read_data
+from directranker.cli.console import DataPath, Overwrite, RankerName, Seed, command_line, read_data
 from directranker.cli.settings import parsed_settings
 
-__all__ = ["train"]
+__all__ = ["keep_origin", "train"]
 
 
 def train(
@@ -45,4 +45,15 @@ def train(
     options = ReadOptions(n_features=dataset.n_features)
     estimator.fit(dataset, eval_set=None if valid is None else read_data(valid, options=options))
     estimator.save(out, overwrite=overwrite)
+    keep_origin(out, seed=seed)
     typer.echo(f"{out}: {ranker}, learnt from {dataset.n_documents} documents of {dataset.n_queries} queries")
+
+
+def keep_origin(folder: Path, *, seed: int) -> None:
+    """Write beside a saved ranker by which command and where it was trained, for a report to tell."""
+    from directranker.experiments.environment import environment
+    from directranker.experiments.files import TRAINING
+    from directranker.experiments.results import write_json
+
+    request = {"command": command_line(), "seed": seed}
+    write_json({"request": request, "environment": environment(workers=1)}, folder / TRAINING, indent=1)

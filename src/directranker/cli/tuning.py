@@ -22,6 +22,7 @@ from directranker.cli.console import (
     read_data,
 )
 from directranker.cli.settings import parsed_settings
+from directranker.cli.training import keep_origin
 
 if TYPE_CHECKING:
     from directranker.model_selection import SearchResult
@@ -98,6 +99,7 @@ def tune(
             progress=lambda moment: report(moment.done, moment.total),
         )
     found.best_ranker(metric).save(out, overwrite=overwrite)
+    keep_origin(out, seed=seed)
     _show(found, metric, out, as_json)
 
 

@@ -298,6 +298,8 @@ class RankingDataset:
         >>> RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 2]).binarise(2).relevance.tolist()
         [0.0, 0.0, 1.0]
         """
+        if np.isnan(threshold):
+            raise ValueError("the threshold is nan; give the label from which on documents are relevant")
         return replace(self, relevance=(self.relevance >= threshold).astype(np.float64))
 
     def only_queries_with_relevant(self, threshold: float = 1.0) -> RankingDataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CELLS", "EXAMPLES", "HISTORIES", "NEIGHBOURS", "PLANNED", "SENSITIVITY"]
+__all__ = ["CELLS", "EXAMPLES", "HISTORIES", "NEIGHBOURS", "PLANNED", "SENSITIVITY", "TRAINING"]
 
 CELLS = "cells.sqlite"
 EXAMPLES = "examples.json"
@@ -10,3 +10,4 @@ HISTORIES = "histories.json"
 NEIGHBOURS = "neighbours.json"
 PLANNED = "planned.json"
 SENSITIVITY = "sensitivity.json"
+TRAINING = "training.json"

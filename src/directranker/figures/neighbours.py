@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from directranker.figures.palette import CLASS_COLOURS
+from directranker.figures.palette import class_colours
 from directranker.figures.style import in_style, new_figure
 
 __all__ = ["draw_neighbours"]
@@ -37,9 +37,8 @@ def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     axes.plot(places, steps, color="#D5D8D6", linewidth=1, zorder=1)
     different = sorted(set(classes))
     size = 14 if len(steps) <= 150 else 5
-    for number, of_class in enumerate(different):
+    for of_class, colour in zip(different, class_colours(len(different)), strict=True):
         own = [place for place in places if classes[place - 1] == of_class]
-        colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
         heights = [steps[place - 1] for place in own]
         axes.scatter(own, heights, s=size, color=colour, label=f"class {of_class:g}", zorder=3)
     changes = [place for place in places if classes[place - 1] != classes[place]]

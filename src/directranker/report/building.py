@@ -17,13 +17,15 @@ from typing import Any
 
 from directranker._version import __version__
 from directranker.data.files import write_atomically
-from directranker.figures.palette import CLASS_COLOURS, COLOURS
+from directranker.figures.palette import COLOURS, class_colours
 from directranker.report.contents import comparison_view, origins, page_data
 from directranker.report.finding import Found, find_results
 
 __all__ = ["REPORT", "build_report", "in_script", "write_report"]
 
 REPORT = "report.html"
+# Of grades that are not a few classes but a scale, the highest look alike.
+COLOURS_BY_NUMBER = [class_colours(n) for n in range(1, 33)]
 SCRIPTS = ("drawing.js", "comparison.js", "explorer.js", "curves.js", "start.js")
 
 
@@ -48,7 +50,7 @@ def build_report(folder: str | Path) -> str:
         version=__version__,
         style=_part("style.css"),
         scripts="\n".join(map(_part, SCRIPTS)),
-        data=in_script({**content, "colours": COLOURS, "classColours": CLASS_COLOURS}),
+        data=in_script({**content, "colours": COLOURS, "classColours": COLOURS_BY_NUMBER}),
         comparisons=[comparison_view(one) for one in found.comparisons],
         studies=found.studies,
         neighbours=found.neighbours,

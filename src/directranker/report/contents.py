@@ -150,8 +150,13 @@ def origins(found: Found) -> list[dict[str, Any]]:
     ]
     for place, content in (*found.studies, *found.neighbours):
         made.append(_origin(place, content.get("request", {}), content.get("environment", {})))
-    made += [_origin(place, {}, {"versions": header.get("versions", {})}) for place, header in found.models]
-    return made
+    return made + [_origin_of_model(place, header) for place, header in found.models]
+
+
+def _origin_of_model(place: str, header: Mapping[str, Any]) -> dict[str, Any]:
+    origin = header.get("origin", {})
+    asked = {"ranker": header["ranker"].get("class"), **origin.get("request", {})}
+    return _origin(place, asked, origin.get("environment", {"versions": header.get("versions", {})}))
 
 
 def _origin(place: str, request: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from directranker.errors import StorageError
-from directranker.experiments.files import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY
+from directranker.experiments.files import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
 
 __all__ = ["Found", "FoundComparison", "find_results"]
@@ -98,4 +98,7 @@ def _model(path: Path) -> dict[str, Any] | None:
         header = json.loads(path.read_bytes())
     except ValueError:
         return None
-    return header if isinstance(header, dict) and header.get("format") == MODEL_FORMAT else None
+    if not isinstance(header, dict) or header.get("format") != MODEL_FORMAT:
+        return None
+    beside = path.with_name(TRAINING)  # that a command trained it; a ranker saved from Python has none
+    return {**header, "origin": read_json(beside) if beside.is_file() else {}}

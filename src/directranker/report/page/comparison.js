@@ -87,8 +87,9 @@ class ComparisonView {
     if (!figure) return;
     const scores = rankers.flatMap(({ by }) => [by[this.metric].mean - (by[this.metric].error || 0), by[this.metric].mean + (by[this.metric].error || 0)]);
     const seconds = rankers.map((one) => Math.max(one.seconds, 1e-4));
+    const least = Math.min(...seconds) / 1.6, most = Math.max(...rankers.map((one) => one.seconds + (one.secondsError || 0)), 1e-4);
     const { svg, x, y, width } = axes(figure, {
-      height: 380, makeX: (range) => logarithmic([Math.min(...seconds) / 1.6, Math.max(...seconds) * 1.6], range),
+      height: 380, makeX: (range) => logarithmic([least, most * 1.6], range),
       makeY: (range) => linear(airy(scores, [0, 1]), range), labelX: "training, seconds", labelY: this.metric.toUpperCase(),
       describe: `${this.metric.toUpperCase()} against seconds of training`,
     });
@@ -100,6 +101,7 @@ class ComparisonView {
       const px = x(Math.max(one.seconds, 1e-4)), py = y(mean);
       const group = drawn("g", { class: standing, "data-ranker": one.name }, drawn("title", {}, `${one.name}: ${mean.toFixed(4)} after ${one.seconds.toPrecision(3)} s`));
       if (error !== null) group.append(drawn("line", { class: "bar", x1: px, x2: px, y1: y(mean - error), y2: y(mean + error), opacity: 0.45 }));
+      if (one.secondsError) group.append(drawn("line", { class: "bar", x1: x(Math.max(one.seconds - one.secondsError, least)), x2: x(one.seconds + one.secondsError), y1: py, y2: py, opacity: 0.45 }));
       group.append(drawn("circle", { cx: px, cy: py, r: 5 }), label(one.name, px, py, width, taken));
       svg.append(group);
     }
@@ -185,7 +187,9 @@ function label(name, px, py, width, taken) {
   if (!place) return null;
   const [dx, dy] = place;
   taken.push([px + dx, py + dy, size]);
-  return drawn("text", { class: "name", x: px + dx, y: py + dy }, name);
+  // To the left of its point a name ends there, however wide its letters are.
+  const left = dx === -9 - size;
+  return drawn("text", { class: "name", x: left ? px - 9 : px + dx, y: py + dy, "text-anchor": left ? "end" : "start" }, name);
 }
 
 function makeSortable(table) {

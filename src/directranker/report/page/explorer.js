@@ -2,8 +2,9 @@
 const ROW = 34;
 
 function gradeColour(grade, grades) {
-  const place = [...new Set(grades)].sort((one, other) => one - other).indexOf(grade);
-  return DATA.classColours[place % DATA.classColours.length];
+  const different = [...new Set(grades)].sort((one, other) => one - other);
+  const colours = DATA.classColours[Math.min(different.length, DATA.classColours.length) - 1];
+  return colours[Math.min(different.indexOf(grade), colours.length - 1)];
 }
 
 function gradeKey(grades, word) {
