@@ -42,9 +42,11 @@ def changed(**changes: Any) -> Callable[..., Any]:
     return lambda **options: DirectRanker(**{**changes, **options})
 
 
-def ensemble_of(n: int) -> Callable[..., Any]:
+def ensemble_of(n: int, **changes: Any) -> Callable[..., Any]:
     """So many DirectRankers."""
-    return lambda random_state, metric: Ensemble(DirectRanker(metric=metric), n, random_state=random_state)
+    return lambda random_state, metric: Ensemble(
+        DirectRanker(metric=metric), n, random_state=random_state, **changes
+    )
 
 
 VARIANTS: dict[str, Callable[..., Any]] = {
@@ -57,6 +59,8 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "signed logarithm": changed(transform="signed-log"),
     "automatic transform": changed(transform="auto"),
     "z-scores per query": changed(transform="query-z-score"),
+    "ranks per query": changed(transform="query-rank"),
+    "in context": changed(transform="in-context"),
     "4 bins": changed(transform=PiecewiseLinear(n_bins=4)),
     "8 bins": changed(transform=PiecewiseLinear(n_bins=8)),
     "32 bins": changed(transform=PiecewiseLinear(n_bins=32)),
@@ -88,8 +92,10 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "rate 3e-3": changed(learning_rate=3e-3),
     "cosine schedule": changed(schedule="cosine", max_epochs=30, patience=30),
     "patience 20": changed(patience=20),
-    "Ensemble of 3": ensemble_of(3),
+    "Ensemble of 2": ensemble_of(2),
     "Ensemble of 5": ensemble_of(5),
+    "Ensemble of 5, seeds only": ensemble_of(5, vary=None),
+    "Ensemble of 5, in context": ensemble_of(5, vary={"transform": ["in-context"]}),
     "RankNet": RankNet,
     "LambdaMART": LambdaMART,
     "LambdaMART, even pairs": partial(LambdaMART, pair_weight=None),

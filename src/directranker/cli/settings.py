@@ -35,7 +35,7 @@ def parsed_settings(settings: Iterable[str], ranker: Ranker) -> dict[str, Any]:
         if name not in known:
             raise ValueError(unknown_word("parameter", name, sorted(known)))
         value = _value(text)
-        if isinstance(known[name], int | float) and isinstance(value, str | tuple):
+        if isinstance(known[name], int | float) and isinstance(value, str):
             raise ValueError(f"--set {setting}: {name} is a number, such as {known[name]}")
         if isinstance(known[name], tuple) and not isinstance(value, tuple):
             value = (value,) if text else ()
