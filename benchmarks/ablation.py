@@ -94,11 +94,11 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "patience 20": changed(patience=20),
     "Ensemble of 2": ensemble_of(2),
     "Ensemble of 5": ensemble_of(5),
-    "Ensemble of 5, seeds only": ensemble_of(5, vary=None),
-    "Ensemble of 5, in context": ensemble_of(5, vary={"transform": ["in-context"]}),
+    "Ensemble of 5 seeds": ensemble_of(5, vary=None),
+    "Ensemble of 5 in context": ensemble_of(5, vary={"transform": ["in-context"]}),
     "RankNet": RankNet,
     "LambdaMART": LambdaMART,
-    "LambdaMART, even pairs": partial(LambdaMART, pair_weight=None),
+    "LambdaMART with even pairs": partial(LambdaMART, pair_weight=None),
 }
 
 

@@ -29,7 +29,7 @@ from directranker.errors import DataError, LetorError
 
 __all__ = ["stream_dataset", "stream_letor", "stream_parquet"]
 
-BLOCK_BYTES = 16 << 20
+BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 8192
 
 

@@ -91,7 +91,7 @@ def _package(name: str) -> Any:
 
 
 def _net(graph: Graph, model: Net) -> None:
-    held, places = encoded(graph, model.columns)
+    held, places = encoded(graph, model.columns, n_features=len(model.feature_names))
     for at, layer in enumerate(model.layers):
         # The columns come group by group, so the first weights are brought into that order.
         weight = layer.weight[:, places] if at == 0 else layer.weight

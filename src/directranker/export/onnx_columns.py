@@ -22,22 +22,24 @@ __all__ = ["encoded"]
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-def encoded(graph: Graph, groups: tuple[Columns, ...]) -> tuple[str, IntArray]:
+def encoded(graph: Graph, groups: tuple[Columns, ...], *, n_features: int) -> tuple[str, IntArray]:
     """Add what makes columns of the input `features`, group by group, and tell each column's place."""
     if not groups:  # all columns are 0
         every = graph.add("Mul", "features", graph.constant(np.float32(0)))
         return graph.add("Gather", every, graph.constant(np.empty(0, dtype=np.int64)), axis=1), np.empty(
             0, int
         )
-    parts = [_made(graph, group) for group in groups]
+    parts = [_made(graph, group, n_features) for group in groups]
     places = np.concatenate([group.places for group in groups])
     return (parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)), places
 
 
-def _made(graph: Graph, group: Columns) -> str:
+def _made(graph: Graph, group: Columns, n_features: int) -> str:
     if isinstance(group, Ramps):
         return _ramps(graph, group)
-    x = graph.add("Gather", "features", graph.constant(group.features), axis=1)
+    x = "features"
+    if not np.array_equal(group.features, np.arange(n_features)):
+        x = graph.add("Gather", x, graph.constant(group.features), axis=1)
     if isinstance(group, Copies):
         return x
     if isinstance(group, MissingMarks):
