@@ -96,7 +96,7 @@ def columns_of(transform: Any) -> tuple[tuple[Columns, ...], int]:
     if isinstance(transform, InContext | QueryMinMax | QueryRank | QueryZScore):
         raise ExportError(
             f"{type(transform).__name__} looks at all documents of a query, and a score is asked for one at "
-            "a time; train with transform='auto' or 'standard', or export with the features normalised before"
+            "a time; train with transform='piecewise-linear' or 'auto', or normalise the features before"
         )
     describe = _DESCRIBE.get(type(transform))
     if describe is None:

@@ -79,7 +79,8 @@ def describe_ranker(ranker: Ranker) -> Model:
     if isinstance(ranker, Ensemble):
         raise ExportError(
             "an Ensemble standardises its members' scores over all documents of a query, and a score is "
-            "asked for one at a time; export one of its rankers_"
+            "asked for one at a time; export one of its rankers_ that sees documents by themselves, such as "
+            "rankers_[1] of an Ensemble(DirectRanker())"
         )
     raise ExportError(f"{type(ranker).__name__} is not a ranker of directranker, so it cannot be exported")
 
