@@ -21,7 +21,7 @@ def linear_net(n_columns: int) -> torch.nn.Module:
 
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
-    return example_dataset().select(range(25))
+    return example_dataset()
 
 
 def transforms_of(ensemble: Ensemble) -> list[Any]:
@@ -51,9 +51,10 @@ def test_seeds_only(ranker: DirectRanker, vary: Any, data: RankingDataset) -> No
     assert not np.array_equal(first, second)
 
 
-def test_one_list_has_no_context(data: RankingDataset) -> None:
-    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data.features, data.relevance)
-    assert transforms_of(ensemble) == ["piecewise-linear"] * 2
+@pytest.mark.parametrize(("n_queries", "first"), [(149, "piecewise-linear"), (150, "in-context")])
+def test_few_queries_have_no_context(data: RankingDataset, n_queries: int, first: str) -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data.select(range(n_queries)))
+    assert transforms_of(ensemble) == [first, "piecewise-linear"]
 
 
 def test_values_are_taken_in_turn_and_saved(data: RankingDataset, tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ RANKERS: dict[str, Ranker] = {
     "LambdaMART": LambdaMART(max_trees=20, random_state=0),
     "LambdaMART.map": LambdaMART.ranklib(max_trees=20, metric="map", random_state=0),
     "Ensemble": Ensemble(DirectRanker(**QUICK), 2, random_state=0),
+    "Ensemble, in lists": Ensemble(
+        DirectRanker(**QUICK), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
+    ),
 }
 
 

@@ -19,6 +19,7 @@ from directranker.data.inspection import inspect_dataset
 from directranker.data.letor import read_letor
 from directranker.data.letor_writing import write_letor
 from directranker.data.synthetic import example_dataset
+from directranker.data.transforms import InContext
 from directranker.experiments.contenders import CONTENDERS, Contender
 from directranker.metrics import CONVENTIONS, evaluate
 
@@ -43,6 +44,7 @@ def _read_and_measure(data: RankingDataset) -> None:
         write_letor(data, path)
         some = read_letor(path)
     inspect_dataset(some)
+    InContext().fit_transform(some.features, qid=some.qid)  # a larger Ensemble has it
     for convention in CONVENTIONS:
         evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)
 

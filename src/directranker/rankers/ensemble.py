@@ -5,8 +5,8 @@ those that see it within its list make others, so their mean is better than eith
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers.direct_ranker import DirectRanker
->>> data = example_dataset().select(range(40))
->>> ensemble = Ensemble(DirectRanker(max_epochs=2), 3, random_state=0).fit(data)
+>>> data = example_dataset()
+>>> ensemble = Ensemble(DirectRanker(max_epochs=1, teacher=None), 3, random_state=0).fit(data)
 >>> [member.get_params()["transform"] for member in ensemble.rankers_]
 ['in-context', 'piecewise-linear', 'in-context']
 """
@@ -30,6 +30,7 @@ from directranker.rankers.training_data import TrainingData
 __all__ = ["Ensemble"]
 
 BY_ITSELF, IN_ITS_LIST = "piecewise-linear", "in-context"
+FEWEST_QUERIES = 150  # from which on list context is worth more than it adds to learn
 
 
 class Ensemble(Ranker):
@@ -45,7 +46,7 @@ class Ensemble(Ranker):
         Parameters in which they differ besides the seed, each with values that they take in turn, such as
         `{"hidden_layers": [64, 256]}`. `"auto"`: rankers of piecewise-linear features see documents within
         their lists and by themselves in turn (`transform` is `"in-context"`, then `"piecewise-linear"`),
-        where there are queries. None: the seed only.
+        from 150 queries on. None: the seed only.
     random_state
         The seed that theirs come from.
     n_jobs
@@ -92,7 +93,7 @@ class Ensemble(Ranker):
             given = self.ranker.get_params(deep=False)
             sees_bins = str(given.get("transform")) == BY_ITSELF
             # A net of one's own may want a certain number of columns.
-            may_vary = sees_bins and given.get("feature_net") is None and n_queries > 1
+            may_vary = sees_bins and given.get("feature_net") is None and n_queries >= FEWEST_QUERIES
             return {"transform": [IN_ITS_LIST, BY_ITSELF]} if may_vary else {}
         if not isinstance(self.vary, Mapping):
             raise TypeError(f"vary is {self.vary!r}; give 'auto', None or values by parameter")
