@@ -96,6 +96,7 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "Ensemble of 5": ensemble_of(5),
     "Ensemble of 5 seeds": ensemble_of(5, vary=None),
     "Ensemble of 5 in context": ensemble_of(5, vary={"transform": ["in-context"]}),
+    "Ensemble of 5 mixed": ensemble_of(5, vary={"transform": ["in-context", "piecewise-linear"]}),
     "RankNet": RankNet,
     "LambdaMART": LambdaMART,
     "LambdaMART with even pairs": partial(LambdaMART, pair_weight=None),
