@@ -62,7 +62,9 @@ def make_models(folder: Path) -> list[Path]:
         "quantiles": DirectRanker(**quick, transform="quantile-normal"),
         "linear": RankSVM(),
         "trees": LambdaMART(max_trees=3, random_state=0),
-        "ensemble": Ensemble(DirectRanker(**quick), 2, random_state=0),
+        "ensemble": Ensemble(
+            DirectRanker(**quick), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
+        ),
     }
     for name, ranker in rankers.items():
         ranker.fit(data).save(folder / name)
