@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from directranker import ExportError, RankingDataset, example_dataset
 from directranker.export import export_ranker
@@ -55,6 +56,19 @@ def test_onnx_and_c_hold_everything(ranker: Ranker, with_missing: RankingDataset
         assert parity.n_documents == with_missing.n_documents
         assert parity.largest_difference < 2e-6
         assert json.loads((tmp_path / to / "parity.json").read_text())["to"] == to
+
+
+@pytest.mark.parametrize(
+    "transform", ["piecewise-linear", "standard", "signed-log", "quantile-normal", "none"]
+)
+@pytest.mark.parametrize("ranker", [RankSVM(), DirectRanker(**{**QUICK, "hidden_layers": ()})])
+def test_sums_of_columns_without_missing_values(
+    ranker: Ranker, transform: str, data: RankingDataset, tmp_path: Path
+) -> None:
+    """The head is then multiplied by the columns just as the transform leaves them, transposed or not."""
+    ranker = clone(ranker).set_params(transform=transform).fit(data)
+    for to in ("onnx", "c"):
+        assert export_ranker(ranker, tmp_path / to, to=to, rows=data).largest_difference < 2e-6
 
 
 @pytest.mark.parametrize("transform", ["piecewise-linear", "standard", "signed-log", "quantile-normal"])

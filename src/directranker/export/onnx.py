@@ -99,8 +99,10 @@ def _net(graph: Graph, model: Net) -> None:
     head = model.head if model.layers else model.head[places]
     if head.dtype == np.float64:
         held = graph.cast(held, np.float64)
-    product = graph.add("MatMul", held, graph.constant(head))
-    graph.cast(product, np.float32, output="scores")
+    # As a column: onnxruntime 1.31 miscounts a product of a transposed table, as bins are, and a plain vector.
+    product = graph.add("MatMul", held, graph.constant(head[:, None]))
+    scores = graph.add("Squeeze", product, graph.constant(np.array([1])))
+    graph.cast(scores, np.float32, output="scores")
 
 
 def _layer(graph: Graph, held: str, layer: Layer, weight: NDArray[np.float32]) -> str:
