@@ -108,15 +108,20 @@ def sealed(folder: Path) -> None:
     """Make the checksums right, as an attacker would."""
     path = folder / "header.json"
     try:
-        header = json.loads(path.read_bytes())
-        weights = (folder / "weights.safetensors").read_bytes()
-        header["weights_sha256"] = hashlib.sha256(weights).hexdigest()
+        header = json.loads(_content(path))
+        header["weights_sha256"] = hashlib.sha256(_content(folder / "weights.safetensors")).hexdigest()
         for name in header["trees_sha256"]:
-            header["trees_sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            header["trees_sha256"][name] = hashlib.sha256(_content(folder / name)).hexdigest()
         header.pop("header_sha256", None)
         path.write_bytes(sealed_header(header))
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         return
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, but for one that has no end."""
+    is_whole = path.is_file() and path.stat().st_size < 1 << 30
+    return path.read_bytes() if is_whole else b""
 
 
 def flip_content(folder: Path, rng: np.random.Generator) -> None:
@@ -204,11 +209,27 @@ def trick_paths(folder: Path, rng: np.random.Generator) -> None:
     if rng.integers(2):
         weights = folder / "weights.safetensors"
         weights.unlink()
-        weights.symlink_to(["/dev/zero", "/etc/passwd", str(folder), "/nowhere"][1 + rng.integers(3)])
+        targets = ["/dev/zero", "/etc/passwd", str(folder), "/nowhere", weights.name]
+        weights.symlink_to(targets[rng.integers(len(targets))])
+
+
+def endless_files(folder: Path, rng: np.random.Generator) -> None:
+    """A device without an end, a pipe that nobody writes to, or gigabytes of nothing in place of a file."""
+    path = _any_file(folder, rng)
+    how = rng.integers(3)
+    if how == 0:
+        os.truncate(path, 20 << 30)
+        return
+    path.unlink()
+    if how == 1:
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path)
 
 
 CHANGES: tuple[Change, ...] = (
     flip_bytes, cut, swap, flip_content, change_header, deep_header, huge_shapes, trick_paths,
+    endless_files,
 )  # fmt: skip
 
 
@@ -266,7 +287,7 @@ def changed_copy(models: list[Path], folder: Path, change: Change, rng: np.rando
 
 
 def _contents(folder: Path) -> dict[str, bytes | None]:
-    return {path.name: path.read_bytes() if path.is_file() else None for path in folder.iterdir()}
+    return {path.name: _content(path) if path.is_file() else None for path in folder.iterdir()}
 
 
 def limit_memory(gigabytes: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.data.transforms import TRANSFORMS
-from directranker.persistence import load_ranker, sealed_header
+from directranker.persistence import MOST_BYTES, load_ranker, sealed_header
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -236,6 +237,40 @@ def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, t
         load_ranker(tmp_path / "model")
 
 
+@pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
+def test_files_without_an_end_are_not_read(name: str, data: RankingDataset, tmp_path: Path) -> None:
+    LambdaMART(max_trees=2, random_state=0).fit(data).save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    os.truncate(path, 20 << 30)
+    with pytest.raises(StorageError, match=r"has 21,474,836,480 bytes, where at most"):
+        load_ranker(tmp_path / "model")
+    for target in ("/dev/zero", name, None):
+        path.unlink()
+        if target is None:
+            os.mkfifo(path)
+        else:
+            path.symlink_to(target)
+        with pytest.raises(StorageError, match=r"missing or no file|it has no header"):
+            load_ranker(tmp_path / "model")
+
+
+def test_a_large_ranker_needs_trust(
+    data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranker = DirectRanker(**QUICK).fit(data)
+    ranker.save(tmp_path / "model")
+    monkeypatch.setitem(MOST_BYTES, "weights.safetensors", 1000)
+    with pytest.raises(StorageError, match=r"at most 1,000 are read; .* trust=\[DirectRanker\]"):
+        load_ranker(tmp_path / "model")
+    again = load_ranker(tmp_path / "model", trust=[DirectRanker])
+    np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="model does not exist; give the folder of a saved model"):
+        load_ranker(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("transform", "name", "change"),
     [
@@ -275,7 +310,7 @@ import hashlib, json, sys
 from pathlib import Path
 import numpy as np
 from directranker import StorageError
-from directranker.persistence import load_ranker, sealed_header
+from directranker.persistence import MOST_BYTES, load_ranker, sealed_header
 folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
 header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
 del header["header_sha256"]

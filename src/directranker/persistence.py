@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -54,6 +55,8 @@ VERSION = 2
 OLDER_VERSIONS = (1,)  # had no checksum of the header; all else is the same
 SEAL = re.compile(rb',\n "header_sha256": "([0-9a-f]{64})"\n}\Z')
 HEADER, WEIGHTS, TREES = "header.json", "weights.safetensors", "trees{}.txt"
+# What is read from a folder that nobody vouches for; in memory it may be some times as much.
+MOST_BYTES = {HEADER: 16 << 20, WEIGHTS: 256 << 20, TREES: 40 << 20}
 # The rankers that can be saved; each is imported when one is.
 RANKERS = tuple(name for name in rankers.__all__ if name != "Ranker")
 TRANSFORM_CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in TRANSFORMS.values()}
@@ -110,12 +113,13 @@ def sealed_header(header: Mapping[str, Any]) -> bytes:
 def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     """Read a ranker that `save_ranker` wrote; its scores are bit-identical.
 
-    A feature net of the user's own is made only if its class is among those to `trust`.
+    A feature net of the user's own is made only if its class is among those to `trust`. Files of more than
+    256 MB, or 40 MB of trees, are read only if any class is trusted, the ranker's own for example.
     """
     folder = Path(folder)
     header = _read_header(folder)
-    weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"))
-    trees = _read_trees(folder, header.get("trees_sha256", {}))
+    weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"), _most(WEIGHTS, trust))
+    trees = _read_trees(folder, header.get("trees_sha256", {}), _most(TREES, trust))
     try:
         kind = _class_of(header["ranker"]["class"])
         parts = Parts(load_tensors(weights), trees, trust)
@@ -139,20 +143,36 @@ def _class_of(name: str) -> type[Any]:
     return kind
 
 
-def _read_part(folder: Path, name: str, checksum: object) -> bytes:
-    try:
-        content = (folder / name).read_bytes()
-    except (FileNotFoundError, IsADirectoryError):
-        raise StorageError(f"{folder / name} is missing; the model is not complete") from None
+def _most(kind: str, trust: Sequence[type]) -> float:
+    return math.inf if trust else MOST_BYTES[kind]
+
+
+def read_plain_file(path: Path, most: float, advice: str) -> bytes:
+    """The bytes of a file, which must be one: a device may have no end, and a pipe no beginning."""
+    if not path.is_file():
+        raise StorageError(f"{path} is missing or no file; the model is not complete")
+    size = path.stat().st_size
+    if size > most:
+        raise StorageError(f"{path} has {size:,} bytes, where at most {most:,} are read; {advice}")
+    return path.read_bytes()
+
+
+def _read_part(folder: Path, name: str, checksum: object, most: float) -> bytes:
+    advice = "if you know where it comes from, give load_ranker the ranker's class: trust=[DirectRanker]"
+    content = read_plain_file(folder / name, most, advice)
     if hashlib.sha256(content).hexdigest() != checksum:
         raise StorageError(f"{folder / name} is not the file that was saved; it is damaged or swapped")
     return content
 
 
-def _read_trees(folder: Path, checksums: object) -> dict[str, str]:
+def _read_trees(folder: Path, checksums: object, most: float) -> dict[str, str]:
     if not isinstance(checksums, dict) or not all(map(re.compile(r"trees(-\d+)?\.txt").fullmatch, checksums)):
         raise StorageError(f"{folder / HEADER}: damaged header (trees_sha256 names no files of trees)")
-    return {name: _read_part(folder, name, checksums[name]).decode(errors="replace") for name in checksums}
+    texts = {}
+    for name in checksums:
+        texts[name] = _read_part(folder, name, checksums[name], most).decode(errors="replace")
+        most -= len(texts[name])  # for all of them together
+    return texts
 
 
 def _words_of(estimator: Any, prefix: str, parts: Parts) -> dict[str, Any]:
@@ -262,10 +282,12 @@ def _value(word: dict[str, Any], name: str, parts: Parts) -> Any:
 
 def _read_header(folder: Path) -> dict[str, Any]:
     path = folder / HEADER
+    if not folder.exists():
+        raise StorageError(f"{folder} does not exist; give the folder of a saved model")
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no {HEADER}")
+    text = read_plain_file(path, MOST_BYTES[HEADER], "no ranker has so long a header")
     try:
-        text = path.read_bytes()
         header = json.loads(text)
         found, written = header["format"], header["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:

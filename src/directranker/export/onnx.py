@@ -99,7 +99,7 @@ def _net(graph: Graph, model: Net) -> None:
     head = model.head if model.layers else model.head[places]
     if head.dtype == np.float64:
         held = graph.cast(held, np.float64)
-    # As a column: onnxruntime 1.31 miscounts a product of a transposed table, as bins are, and a plain vector.
+    # As a column: onnxruntime 1.31 miscounts the product of a transposed table, as bins are, and a vector.
     product = graph.add("MatMul", held, graph.constant(head[:, None]))
     scores = graph.add("Squeeze", product, graph.constant(np.array([1])))
     graph.cast(scores, np.float32, output="scores")
