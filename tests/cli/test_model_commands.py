@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
+import warnings
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +20,10 @@ import pytest
 
 from directranker import (
     DirectRanker,
+    Ensemble,
+    LambdaMART,
     RankSVM,
+    TrainingWarning,
     example_dataset,
     grid_search,
     read_letor,
@@ -142,7 +147,12 @@ def test_export(folder: Path) -> None:
             ["train", "train.txt", "--set", "dropout=no", "--out", "new"],
             "--set dropout=no: dropout is a number",
         ),
-        (["rank", "none", "test.txt"], "none is not a saved model"),
+        (["rank", "none", "test.txt"], "none does not exist; give the folder of a saved model"),
+        (["rank", ".", "test.txt"], ". is not a saved model: it has no header.json"),
+        (
+            ["rank", "model", "test.txt", "--out", "/dev/full", "--format", "scores"],
+            "No space left on device",
+        ),
         (["rank", "model", "-", "--out", "new"], "new: unknown ending"),
         (["rank", "model", "-"], "standard input: holds no documents"),
         (["evaluate", "-", "-"], "scores and data cannot both come from standard input"),
@@ -284,6 +294,13 @@ def test_an_interrupted_tune_says_how_it_goes_on(folder: Path, monkeypatch: pyte
     assert b"kept in cut.cells.sqlite, and the same command goes on" in done.stderr
 
 
+def test_a_document_that_a_run_cannot_hold_is_told_with_its_query(folder: Path) -> None:
+    text = b"0 qid:7 1:1 #docid = a\n0 qid:8 1:1 #docid = "  # as cut off
+    done = run("rank", "model", "-", cwd=folder, text=text)
+    assert b"query 8: the docid '' is empty or has a space, which a TREC run cannot hold; mend" in done.stderr
+    assert run("rank", "model", "-", "--format", "jsonl", cwd=folder, text=text).returncode == 0
+
+
 def test_a_pipe_between_processes(folder: Path) -> None:
     command = [sys.executable, "-m", "directranker", "rank", "model", "-", "--format", "scores"]
     with (folder / "test.txt").open("rb") as text:
@@ -293,24 +310,67 @@ def test_a_pipe_between_processes(folder: Path) -> None:
 
 
 def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
-    data = example_dataset()
-    write_letor(data.select(range(30)), tmp_path / "train.txt")
-    write_letor(data.select(range(12)), tmp_path / "test.txt")
-    np.savetxt(tmp_path / "scores.txt", np.arange(data.select(range(12)).n_documents))
-    for folder in (tmp_path / "Fold1", tmp_path / "MQ2008" / "Fold1"):
-        folder.mkdir(parents=True)
-        for number, part in enumerate(("train", "vali", "test")):
-            write_letor(data.select(range(9 * number, 9 * number + 9)), folder / f"{part}.txt")
+    """One after another, in a folder that was empty."""
     # Not compare, demo and sensitivity, which take minutes; they have tests of their own.
-    commands = (train, tune, info, rank, explain, export, neighbours, evaluate, convert, inspect)
+    commands = (inspect, convert, train, tune, rank, evaluate, info, explain, export, neighbours)
     for command in commands:
         example = re.search("Example: `directranker (.*)`", command.__doc__ or "")
         assert example, command.__name__
+        assert len(example[0].replace("`", "")) <= 78, "a narrow terminal would break it in two"
         done = run(*example[1].split(), cwd=tmp_path)
         assert done.returncode == 0, (example[1], done.stderr)
-    assert {"model", "tuned", "best.run", "served", "train.parquet"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"model", "tuned", "mine.run", "served", "train.parquet"} <= names
+
+
+def test_a_file_called_example_is_that_file(folder: Path, tmp_path: Path) -> None:
+    read_letor(folder / "test.txt").save(tmp_path / "example")
+    done = run("rank", folder / "model", "example", "--format", "scores", cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == read_letor(folder / "test.txt").n_documents
+    assert run("convert", "example", "copy.txt", cwd=tmp_path).stdout.startswith(b"copy.txt: ")
+    assert read_letor(tmp_path / "copy.txt").n_queries == 20
+
+
+def test_a_place_that_is_not_there_is_told_before_training(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RankSVM, "fit", lambda *_, **__: pytest.fail("trained in vain"))
+    done = run("train", "train.txt", "--ranker", "RankSVM", "--out", "nowhere/model", cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr == b"directranker: the folder nowhere does not exist; make it first\n"
+
+
+@pytest.mark.filterwarnings("default::directranker.TrainingWarning")
+def test_warnings_are_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: RankSVM, *_: object, **__: object) -> RankSVM:
+        warnings.warn("training was interrupted", TrainingWarning, stacklevel=2)
+        return self
+
+    monkeypatch.setattr(RankSVM, "fit", interrupted)
+    monkeypatch.setattr(RankSVM, "save", lambda *_, **__: (folder / "warned").mkdir())
+    done = run("train", "train.txt", "--ranker", "RankSVM", "--out", "warned", cwd=folder)
+    assert done.stderr == b"directranker: training was interrupted\n"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(folder: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        done = run("rank", "model", "test.txt", "--format", "scores", "--out", tmp_path / "pipe", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "pipe").is_fifo()
+        assert reader.stdout is not None
+        n_lines = len(reader.stdout.readlines())
+    assert n_lines == read_letor(folder / "test.txt").n_documents
+
+
+def test_info_tells_the_members_of_an_ensemble(folder: Path) -> None:
+    vary = {"transform": ["in-context", "standard"]}
+    nets = DirectRanker(hidden_layers=(4,), max_epochs=1, teacher=None)
+    Ensemble(nets, 2, vary=vary, random_state=0).fit(read_letor(folder / "train.txt")).save(folder / "both")
+    told = json.loads(run("info", "both", "--json", cwd=folder).stdout)
+    assert told["rankers"] == ["DirectRanker of InContext", "DirectRanker of Standard"]
+    Ensemble(LambdaMART(max_trees=2), 1).fit(read_letor(folder / "train.txt")).save(folder / "trees")
+    assert json.loads(run("info", "trees", "--json", cwd=folder).stdout)["rankers"] == ["LambdaMART"]
 
 
 def test_a_first_look_says_what_the_claims_are_of(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must grow"),
         ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must grow"),
         ("0 qid:1 0:1", "t:1: feature index 0; indices start at 1 unless zero_based is set"),
-        ("0 qid:1 1:1 100001:2", "t:1: feature index 100001 is higher than the number of features allowed"),
+        ("0 qid:1 1:1 100001:2", "t:1: feature index 100001 is higher than the 100000 features allowed"),
         ("0 qid:1 99999999999999999999:2", "t:1: feature index 99999999999999999999 is higher than"),
         ("0 qid:1 1:abc", "t:1: the value of '1:abc' is not a number"),
         ("0 qid:1 1:", "t:1: the value of '1:' is not a number"),

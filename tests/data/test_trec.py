@@ -10,7 +10,15 @@ import pytest
 
 from directranker import DataError, RankingDataset, evaluate, example_dataset
 from directranker.data.score_files import read_scores
-from directranker.data.trec import judged_run, looks_like_qrels, read_qrels, read_run, write_qrels, write_run
+from directranker.data.trec import (
+    document_names,
+    judged_run,
+    looks_like_qrels,
+    read_qrels,
+    read_run,
+    write_qrels,
+    write_run,
+)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +117,12 @@ def test_broken_runs(text: str, message: str, tmp_path: Path) -> None:
 def test_what_does_not_fit_is_told(data: RankingDataset, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no query in common"):
         judged_run({("1", "a"): 1.0}, {("2", "a"): 0.0})
+    query, document = data.query_ids[0], document_names(data)[0]
+    (tmp_path / "best.run").write_text(f"{query} Q0 {document} 1 0.5 mine\n")
+    with pytest.raises(
+        DataError, match=r"has no score for \d+ of .* compare a run of the best ones with qrels"
+    ):
+        read_scores(tmp_path / "best.run", data)
     (tmp_path / "ranklib.txt").write_text("x 0 1\n" * data.n_documents)
     with pytest.raises(DataError, match="the data has no document 0 of query 'x'"):
         read_scores(tmp_path / "ranklib.txt", data)

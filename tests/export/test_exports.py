@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from directranker import ExportError, RankingDataset, example_dataset
+from directranker import ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.export import export_ranker
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}
+BOTH = {"transform": ["in-context", "piecewise-linear"]}
+IN_CONTEXT = DirectRanker(**QUICK, transform="in-context")
 TREES: dict[str, Any] = {"max_trees": 12, "min_leaf_documents": 5, "random_state": 0}
 
 
@@ -136,7 +138,9 @@ def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDat
     [
         (DirectRanker(**QUICK, transform="query-z-score"), "c", "looks at all documents of a query"),
         (DirectRanker(**QUICK, transform="in-context"), "onnx", "looks at all documents of a query"),
-        (Ensemble(DirectRanker(**QUICK), 2, random_state=0), "onnx", "export one of its rankers_"),
+        (Ensemble(DirectRanker(**QUICK), 2, random_state=0), "onnx", r"its ranker 0 can .*rankers_\[0\]"),
+        (Ensemble(DirectRanker(**QUICK), 2, vary=BOTH, random_state=0), "c", r"rankers_\[1\]\.save"),
+        (Ensemble(IN_CONTEXT, 2, random_state=0), "c", r"train a single DirectRanker\(\)"),
         (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),
         (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),
         (DirectRanker(**QUICK, normalisation="layer"), "solr", "no layer normalisation"),
@@ -152,6 +156,15 @@ def test_refusals(ranker: Ranker, to: str, reason: str, data: RankingDataset, tm
     with pytest.raises(ExportError, match=reason):
         export_ranker(ranker, tmp_path / "out", to=to, rows=data)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_member_that_a_refusal_names_can_be_exported(data: RankingDataset, tmp_path: Path) -> None:
+    Ensemble(DirectRanker(**QUICK), 2, vary=BOTH, random_state=0).fit(data).save(tmp_path / "ensemble")
+    ensemble = load_ranker(tmp_path / "ensemble")
+    assert isinstance(ensemble, Ensemble)
+    ensemble.rankers_[1].save(tmp_path / "single")
+    parity = export_ranker(load_ranker(tmp_path / "single"), tmp_path / "out", to="onnx", rows=data)
+    assert parity.largest_difference < 2e-6
 
 
 @pytest.mark.parametrize("ranker", [LambdaMART(**TREES), DirectRanker(**QUICK)])

@@ -104,7 +104,7 @@ def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
 @pytest.mark.parametrize(
     "change",
     [{"n_leaves": 1}, {"max_trees": 0}, {"subsample": 1.5}, {"max_bins": 1}, {"learning_rate": 0}, {"l2": -1},
-     {"n_jobs": 0}, {"patience": 0}, {"feature_fraction": 0}, {"min_leaf_documents": 0}],
+     {"n_jobs": 0}, {"patience": 0}, {"patience": None}, {"feature_fraction": 0}, {"min_leaf_documents": 0}],
 )  # fmt: skip
 def test_settings_out_of_range(change: dict[str, Any], data: RankingDataset) -> None:
     (name,) = change

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -82,7 +83,10 @@ def main() -> None:
     # The option counts wherever it stands, also behind the command's own.
     arguments = [argument for argument in arguments if argument != DEBUG]
     try:
-        app(arguments)  # ends by itself on success, wrong usage and Ctrl-C
+        with warnings.catch_warnings():
+            if not debug:
+                warnings.showwarning = _show_warning
+            app(arguments)  # ends by itself on success, wrong usage and Ctrl-C
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -93,9 +97,14 @@ def main() -> None:
         sys.exit(1)
 
 
+def _show_warning(message: Warning | str, *_place: Any, **_source: Any) -> None:
+    """A warning in words; the line of code that gave it is nobody's business on the command line."""
+    typer.echo(f"directranker: {message}", err=True)
+
+
 def _in_one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split()) or type(error).__name__
     expected = isinstance(error, ValueError | TypeError | OSError | LookupError | ImportError)
     return text if expected else f"{type(error).__name__}: {text} ({DEBUG} shows where)"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from directranker.data.formats import ReadOptions
 
 __all__ = [
+    "EXAMPLE",
     "INTERRUPTED",
     "STANDARD",
     "AsJson",
@@ -30,6 +31,7 @@ __all__ = [
     "Threshold",
     "command_line",
     "console",
+    "embedded_data",
     "print_json",
     "progress_bar",
     "read_data",
@@ -41,13 +43,20 @@ INTERRUPTED = 130
 STANDARD = Path("-")
 """Standard input where something is read, standard output where it is written."""
 
+EXAMPLE = Path("example")
+"""The data set that the package carries, unless something of that name is there."""
+
 DataPath = Annotated[
     Path,
     typer.Argument(
-        help="LETOR text, Parquet or a saved folder; - for text from standard input.", show_default=False
+        help="LETOR text, Parquet or a saved folder; - for text from standard input; example for a data set "
+        "to try it on.",
+        show_default=False,
     ),
 ]
-ModelPath = Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)]
+ModelPath = Annotated[
+    Path, typer.Argument(help="The folder of a saved ranker, as train makes it.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RankerName = Annotated[str, typer.Option(help="Such as DirectRanker, LambdaMART, RankNet, RankSVM.")]
 Seed = Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)]
@@ -95,11 +104,20 @@ def progress_bar(task: str) -> Iterator[Progress]:
         yield lambda done, total: bar.update(number, completed=done, total=total)
 
 
+def embedded_data() -> RankingDataset:
+    """The data set that the package carries."""
+    from directranker.data.synthetic import example_dataset
+
+    return example_dataset()
+
+
 def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDataset:
     """Read a data set in any format, or text from standard input, with a bar."""
     from directranker.data.formats import ReadOptions, read_dataset
     from directranker.data.letor import parse_letor
 
+    if path == EXAMPLE and not path.exists():
+        return embedded_data()
     if path == STANDARD:
         options = options or ReadOptions()
         return parse_letor(

@@ -48,7 +48,7 @@ def convert(
     Text ends in .txt, .letor, .svm, .svmlight or .dat (also with .gz), Parquet in .parquet or .pq; a name
     without an ending is a saved folder.
 
-    Example: `directranker convert Fold1/train.txt train.parquet`
+    Example: `directranker convert example train.parquet`
     """
     from directranker.data.formats import ReadOptions, format_of, write_dataset
     from directranker.data.tabular import Columns

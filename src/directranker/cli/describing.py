@@ -45,12 +45,20 @@ def _facts(model: Path) -> dict[str, Any]:
     for name in ("n_epochs_", "best_epoch_", "n_rounds_", "best_round_", "stopped_"):
         if hasattr(ranker, name):
             facts[name.strip("_")] = getattr(ranker, name)
+    if hasattr(ranker, "rankers_"):
+        facts["rankers"] = [_member(one) for one in ranker.rankers_]
     metrics = [record.metric for record in getattr(ranker, "history_", []) if record.metric is not None]
     if metrics:
         facts["best_validation_metric"] = max(metrics)
     facts["bytes"] = sum(path.stat().st_size for path in model.iterdir())
     facts["versions"] = read_versions(model)
     return facts
+
+
+def _member(ranker: Any) -> str:
+    """One ranker of an ensemble, and what it sees."""
+    transform = getattr(ranker, "transform_", None)
+    return type(ranker).__name__ + ("" if transform is None else f" of {type(transform).__name__}")
 
 
 def _changed_parameters(ranker: Any) -> dict[str, Any]:

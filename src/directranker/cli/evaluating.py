@@ -25,7 +25,9 @@ def evaluate(
     ],
     data: Annotated[
         Path,
-        typer.Argument(help="LETOR text, Parquet, a saved folder, or TREC qrels.", show_default=False),
+        typer.Argument(
+            help="LETOR text, Parquet, a saved folder, TREC qrels, or example.", show_default=False
+        ),
     ],
     metric: Annotated[
         list[str], typer.Option(help="Such as ndcg@10, map, p@5, mrr, err; may be repeated.")
@@ -53,7 +55,9 @@ def evaluate(
     its convention says little. With `--beside` several rankers are compared, each named after its file,
     with a randomisation test between each two.
 
-    Example: `directranker evaluate scores.txt test.txt --convention all`
+    The example measures what that of `rank` writes.
+
+    Example: `directranker evaluate mine.run example --convention all`
     """
     from directranker.metrics import CONVENTIONS
     from directranker.metrics import evaluate as measure

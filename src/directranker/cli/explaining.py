@@ -28,7 +28,7 @@ def explain(
 ) -> None:
     """Show what each feature adds to the difference of two documents' scores; the parts sum to it.
 
-    Example: `directranker explain model test.txt --query 10 --better 1 --worse 2`
+    Example: `directranker explain model example --query 10 --better 1 --worse 2`
     """
     from directranker.data.formats import ReadOptions
     from directranker.explanation import explain_difference

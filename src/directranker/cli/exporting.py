@@ -18,14 +18,17 @@ def export(
         str,
         typer.Option(help="onnx, c, solr, elasticsearch or elasticsearch-ranklib.", show_default=False),
     ],
-    rows: Annotated[Path, typer.Option(help="Real data to compare scores on.", show_default=False)],
+    rows: Annotated[
+        Path,
+        typer.Option(help="Real data to compare scores on; it may be -, or example.", show_default=False),
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the model is called; else the folder's name.")] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Write a saved ranker for another program, if that scores real rows as the ranker does.
 
-    Example: `directranker export model --to onnx --rows test.txt --out served`
+    Example: `directranker export model --to onnx --rows example --out served`
     """
     from directranker.data.formats import ReadOptions
     from directranker.export import export_ranker

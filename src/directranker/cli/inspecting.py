@@ -21,14 +21,17 @@ __all__ = ["inspect", "print_inspection"]
 def inspect(
     data: Annotated[
         Path,
-        typer.Argument(help="A data set in any format, a folder with train, vali and test, or one of folds."),
+        typer.Argument(
+            help="A data set in any format, a folder with train, vali and test, or one of folds; example for "
+            "a data set to try it on."
+        ),
     ],
     threshold: Threshold = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Say what a data set holds and what is odd about it, in plain words.
 
-    Example: `directranker inspect MQ2008/Fold1`
+    Example: `directranker inspect example`
     """
     folds = _fold_folders(data)
     results: dict[str, Inspection | FoldInspection]

@@ -39,7 +39,7 @@ def neighbours(
     r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
     With `--out` the first queries are written to a folder, with a figure of the first.
 
-    Example: `directranker neighbours model test.txt --query 10`
+    Example: `directranker neighbours model example --query 10`
     """
     import numpy as np
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from directranker.cli.console import STANDARD, DataPath, ModelPath, progress_bar
+from directranker.cli.console import EXAMPLE, STANDARD, DataPath, ModelPath, embedded_data, progress_bar
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -44,7 +44,7 @@ def rank(
 
     Scores alone come in the order of the data; all else query by query, best first.
 
-    Example: `directranker rank model test.txt --top 10 --out best.run`
+    Example: `directranker rank model example --out mine.run`
     """
     from directranker.data.ranking_files import ranking_format_of, ranking_writer
     from directranker.persistence import load_ranker
@@ -68,6 +68,9 @@ def _pieces(data: Path, n_features: int) -> Iterator[RankingDataset]:
 
     if data == STANDARD:
         yield from stream_letor(sys.stdin.buffer, name="standard input", n_features=n_features)
+        return
+    if data == EXAMPLE and not data.exists():
+        yield embedded_data()
         return
     with progress_bar(f"ranking {data.name}") as progress:
         yield from stream_dataset(data, n_features=n_features, progress=progress)

@@ -28,8 +28,9 @@ def train(
 ) -> None:
     """Train a ranker and save it to a folder, its transform included.
 
-    Example: `directranker train train.txt --ranker DirectRanker --set hidden_layers=64,32 --out model`
+    Example: `directranker train example --set hidden_layers=64,32 --out model`
     """
+    from directranker.data.files import writable_parent
     from directranker.data.formats import ReadOptions
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word
@@ -38,6 +39,7 @@ def train(
         raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
+    writable_parent(out)  # better known before an hour of training
     estimator = CONTENDERS[ranker].ranker()
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})

@@ -67,7 +67,7 @@ def tune(
 
     What is measured is kept in OUT.cells.sqlite: the same command, or one of more values, goes on from there.
 
-    Example: `directranker tune train.txt --ranker RankSVM --grid l2=0.1/1/10 --folds 3 --out tuned`
+    Example: `directranker tune example --ranker RankSVM --grid l2=1/10 --out tuned`
     """
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word

@@ -20,7 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Progress", "no_progress", "write_atomically", "write_folder_atomically"]
+__all__ = [
+    "Progress",
+    "no_progress",
+    "writable_parent",
+    "write_atomically",
+    "write_folder_atomically",
+]
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
@@ -32,11 +38,17 @@ def no_progress(done: int, total: int) -> None:
 
 @contextmanager
 def write_atomically(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path to write to; on success it becomes `path`, on failure it goes."""
+    """Give a temporary path to write to; on success it becomes `path`, on failure it goes.
+
+    A pipe or a device, such as /dev/null, is no file to replace: it is written to itself.
+    """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; give the name of a file")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=_parent(target))
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=writable_parent(target))
     os.close(handle)
     temporary = Path(name)
     try:
@@ -55,7 +67,9 @@ def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Pa
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or ask to overwrite it")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=_parent(target)))
+    temporary = Path(
+        tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=writable_parent(target))
+    )
     try:
         yield temporary
         for part in temporary.rglob("*"):
@@ -86,9 +100,12 @@ def _replace_folder(temporary: Path, target: Path) -> None:
         aside.unlink()
 
 
-def _parent(target: Path) -> Path:
+def writable_parent(target: Path) -> Path:
+    """The folder that a file or folder is to be in, if it is there to be written to."""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist")
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"the folder {target.parent} cannot be written to; choose another")
     return target.parent
 
 

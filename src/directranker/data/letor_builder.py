@@ -196,7 +196,9 @@ class LetorBuilder:
         for note in piece.notes[~is_comment].tolist():  # in the order of the text: the first fault is told
             self._take_note(note, shift, buffer)
         if problem != Problem.NONE:
-            raise self._error(describe_problem(problem, buffer, int(where)), buffer, int(where))
+            most = self._options.n_features or self._options.max_features
+            words = describe_problem(problem, buffer, int(where), most_features=most)
+            raise self._error(words, buffer, int(where))
         if shift:  # blank lines left a gap before this piece
             to = slice(self._n_rows, self._n_rows + n_rows)
             source = slice(piece.first_row, piece.first_row + n_rows)

@@ -18,7 +18,7 @@ _SHOWN = 40  # letters of a broken token
 _LAST_INDEX = re.compile(rb"([0-9]+):[^\s#]*[ \t]*$")
 
 
-def describe_problem(problem: Problem, text: bytearray | mmap, where: int) -> str:
+def describe_problem(problem: Problem, text: bytearray | mmap, where: int, *, most_features: int = 0) -> str:
     """Say what is wrong with the token at this place."""
     found = _token(text, where)
     index = found.partition(":")[0]
@@ -30,7 +30,7 @@ def describe_problem(problem: Problem, text: bytearray | mmap, where: int) -> st
         Problem.VALUE: f"the value of '{found}' is not a number",
         Problem.INDEX_ORDER: f"feature index {index} after {_index_before(text, where)}; indices must grow",
         Problem.INDEX_ZERO: "feature index 0; indices start at 1 unless zero_based is set",
-        Problem.INDEX_LARGE: f"feature index {index} is higher than the number of features allowed",
+        Problem.INDEX_LARGE: f"feature index {index} is higher than the {most_features} features allowed",
         Problem.NON_FINITE: f"the value of '{found}' is not a finite float32; allow_non_finite "
         "(`directranker convert --allow-non-finite`) accepts it",
     }

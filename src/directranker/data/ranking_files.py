@@ -87,8 +87,11 @@ def _write_trec(table: Any, sink: BinaryIO, tag: str) -> None:
     for name, column in zip(names, texts, strict=True):
         broken = pc.match_substring_regex(column, r"\s|^$")
         if pc.any(broken).as_py():
-            found = column.filter(broken)[0].as_py()
-            raise DataError(f"the {name} {found!r} is empty or has a space, which a TREC run cannot hold")
+            found, query = (texts[at].filter(broken)[0].as_py() for at in (names.index(name), 0))
+            raise DataError(
+                f"query {query}: the {name} {found!r} is empty or has a space, which a TREC run cannot hold; "
+                "mend it, or write JSON lines or Parquet"
+            )
     n = table.num_rows
     constant = {"q0": pa.array(["Q0"] * n), "tag": pa.array([tag] * n)}
     columns = [

@@ -92,6 +92,7 @@ def _complete(name: str, values: Scores) -> Scores:
     n_missing = int(np.isnan(values).sum())
     if n_missing:
         raise DataError(
-            f"{name} has no score for {n_missing} of {len(values)} documents; give one per document"
+            f"{name} has no score for {n_missing} of {len(values)} documents; give one per document, or "
+            "compare a run of the best ones with qrels"
         )
     return values

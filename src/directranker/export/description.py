@@ -79,10 +79,23 @@ def describe_ranker(ranker: Ranker) -> Model:
     if isinstance(ranker, Ensemble):
         raise ExportError(
             "an Ensemble standardises its members' scores over all documents of a query, and a score is "
-            "asked for one at a time; export one of its rankers_ that sees documents by themselves, such as "
-            "rankers_[1] of an Ensemble(DirectRanker())"
+            f"asked for one at a time; {_instead_of(ranker)}"
         )
     raise ExportError(f"{type(ranker).__name__} is not a ranker of directranker, so it cannot be exported")
+
+
+def _instead_of(ensemble: Ensemble) -> str:
+    """What can be exported in place of an ensemble."""
+    for number, member in enumerate(ensemble.rankers_):
+        try:
+            describe_ranker(member)
+        except ExportError:
+            continue
+        return (
+            f"its ranker {number} can be exported: load_ranker(…).rankers_[{number}].save('single') makes a "
+            "model of it"
+        )
+    return "nor can one of its rankers be exported, so train a single DirectRanker()"
 
 
 def feature_names(ranker: Ranker) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, as_features
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import write_folder_atomically
+from directranker.data.files import writable_parent, write_folder_atomically
 from directranker.export.c import c_compiler, c_files, compiled_scores
 from directranker.export.c_source import signature_name
 from directranker.export.description import Model, describe_ranker
@@ -88,6 +88,7 @@ def export_ranker(
         raise ValueError(unknown_word("export", to, TARGETS))
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name or ask to overwrite it")
+    writable_parent(Path(path))
     table, offsets = _rows(rows)
     written = TARGETS[to](describe_ranker(ranker), signature_name(name or Path(path).name))
     parity = _proved(ranker, written, table, offsets)

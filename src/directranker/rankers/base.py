@@ -241,8 +241,10 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
             )
         known = getattr(self, "feature_names_in_", None)
         if known is not None and has_names and tuple(known) != data.feature_names:
+            at = next(i for i, own in enumerate(known) if own != data.feature_names[i])
             raise ValueError(
-                f"the features of X have other names or another order than when {name} was fitted"
+                f"feature {at + 1} of X is {data.feature_names[at]!r}, but {name} was fitted with "
+                f"{known[at]!r} there; give the same features in the same order"
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -254,7 +254,7 @@ class LambdaMART(Ranker):
     def _checked_metric(self) -> Metric:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
-            if not low <= value <= high:
+            if not isinstance(value, int | float | np.number) or not low <= value <= high:
                 raise ValueError(f"{name} is {value!r}; give a number from {low:g} to {high:g}")
         if self.pair_weight not in (None, "metric"):
             raise ValueError(f"pair_weight is {self.pair_weight!r}; give 'metric' or None")
