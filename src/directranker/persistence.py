@@ -124,6 +124,8 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
         kind = _class_of(header["ranker"]["class"])
         parts = Parts(load_tensors(weights), trees, trust)
         ranker = _from_words(header["ranker"], "", parts) if issubclass(kind, Ranker) else None
+    except PermissionError as error:  # of a net that is not trusted
+        raise StorageError(f"{folder}: {error}") from None
     except _MISFITS as error:
         raise StorageError(f"{folder}: the parts do not fit together ({error})") from None
     if not isinstance(ranker, Ranker):
@@ -296,8 +298,8 @@ def _read_header(folder: Path) -> dict[str, Any]:
         raise StorageError(f"{path}: not the header of a model but of {found!r}")
     if type(written) is not int or written not in (VERSION, *OLDER_VERSIONS):
         raise StorageError(
-            f"{path}: format version {written!r}; this directranker reads {VERSION} and before, so update "
-            "it, or train and save the ranker with this one"
+            f"{path}: format version {written!r}; this directranker reads versions 1 to {VERSION}, so "
+            "update it, or train and save the ranker with this one"
         )
     if written == VERSION or "header_sha256" in header:
         _check_seal(path, text)

@@ -11,7 +11,8 @@ Loading imports nothing: the class is taken from those that the caller trusts.
 Linear(in_features=5, out_features=3, bias=True)
 >>> net_from_words(words, trust=[])
 Traceback (most recent call last):
-ValueError: the feature net is torch.nn.modules.linear:Linear; if you trust it, pass trust=[Linear]
+PermissionError: the feature net is torch.nn.modules.linear:Linear; if you trust it, load the
+ranker by load_ranker(…, trust=[Linear])
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def net_from_words(words: Any, trust: Iterable[type]) -> Callable[..., Any]:
     trusted = {_import_name(one): one for one in trust}
     if name not in trusted:
         short = str(name).rpartition(":")[2]
-        raise ValueError(f"the feature net is {name}; if you trust it, pass trust=[{short}]")
+        raise PermissionError(
+            f"the feature net is {name}; if you trust it, load the ranker by load_ranker(…, trust=[{short}])"
+        )
     return partial(trusted[name], **options) if options else trusted[name]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
+from torch import nn
 
 from directranker import ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.export import export_ranker
@@ -156,6 +158,25 @@ def test_refusals(ranker: Ranker, to: str, reason: str, data: RankingDataset, tm
     with pytest.raises(ExportError, match=reason):
         export_ranker(ranker, tmp_path / "out", to=to, rows=data)
     assert list(tmp_path.iterdir()) == []
+
+
+class Doubled(nn.Sequential):
+    """What its parts say is not all that it does."""
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__(nn.Linear(n_features, 4), nn.Tanh())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Twice what comes out of the last part."""
+        for part in self:
+            x = part(x)
+        return 2 * x
+
+
+def test_a_net_with_a_forward_of_its_own_is_refused_by_name(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(feature_net=Doubled, max_epochs=1, random_state=0).fit(data)
+    with pytest.raises(ExportError, match="a Doubled in the feature net has no counterpart"):
+        export_ranker(ranker, tmp_path / "out", to="onnx", rows=data)
 
 
 def test_the_member_that_a_refusal_names_can_be_exported(data: RankingDataset, tmp_path: Path) -> None:

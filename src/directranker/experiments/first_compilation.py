@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from directranker.classification import class_boundaries
 from directranker.data.dataset import RankingDataset
 from directranker.data.inspection import inspect_dataset
 from directranker.data.letor import read_letor
@@ -44,6 +45,8 @@ def _read_and_measure(data: RankingDataset) -> None:
         write_letor(data, path)
         some = read_letor(path)
     inspect_dataset(some)
+    for n_classes in (None, 3):
+        class_boundaries(some.features[:, 0], n_classes)  # of the documents that a page shows
     InContext().fit_transform(some.features, qid=some.qid)  # a larger Ensemble has it
     for convention in CONVENTIONS:
         evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)

@@ -64,7 +64,7 @@ def layers_of(net: nn.Module) -> tuple[Layer, ...]:
 
 
 def _leaves(net: nn.Module) -> Iterator[nn.Module]:
-    if isinstance(net, nn.Sequential):
+    if isinstance(net, nn.Sequential) and type(net).forward is nn.Sequential.forward:
         for part in net:
             yield from _leaves(part)
     else:
@@ -103,7 +103,10 @@ def _array(tensor: Tensor) -> Floats:
 
 
 def _unknown(module: nn.Module, place: str) -> ExportError:
+    name = repr(module)
+    if any(module.children()):  # a net of its own, whose name says more than all its parts
+        name, place = type(module).__name__, "in the feature net"
     return ExportError(
-        f"a {module!r} {place} has no counterpart in an export; train with hidden_layers and a named "
+        f"a {name} {place} has no counterpart in an export; train with hidden_layers and a named "
         "activation instead of a net of your own"
     )
