@@ -14,6 +14,7 @@ from torch import nn
 
 from directranker import ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.export import export_ranker
+from directranker.export.description import Trees, describe_ranker
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}
@@ -212,6 +213,45 @@ def test_without_a_compiler_nothing_is_proved_and_it_says_so(
     assert parity.n_documents == 0
     told = (tmp_path / "out" / "parity.json").read_text()
     assert json.loads(told, parse_constant=pytest.fail)["largest_difference"] is None
+
+
+def test_whole_numbers_on_both_sides_of_0(data: RankingDataset, tmp_path: Path) -> None:
+    """LightGBM splits between −1 and 0 at −10⁻³⁵, and Solr adds 10⁻⁶ to that."""
+    features = np.rint(data.features[:, :3] / 40 - 1)
+    whole = RankingDataset.from_arrays(features, features[:, 0] < 0, qid=data.qid)
+    ranker = LambdaMART(**TREES).fit(whole)
+    model = describe_ranker(ranker)
+    assert isinstance(model, Trees)
+    assert any(((tree.threshold < 0) & (tree.threshold > -1e-30)).any() for tree in model.trees)
+    for to in ("solr", "elasticsearch", "elasticsearch-ranklib", "onnx", "c"):
+        assert export_ranker(ranker, tmp_path / to, to=to, rows=whole).largest_difference < 5e-6
+
+
+def test_what_float32_is_too_coarse_for_is_told(data: RankingDataset, tmp_path: Path) -> None:
+    """A lone mean far from 0 that float32 does not know, and a LinearModel has nothing to make up for it."""
+    features = 7.5484e7 + 8 * data.relevance[:, None]
+    far = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
+    ranker = AdaRank(max_rounds=1, transform="standard").fit(far)
+    assert export_ranker(ranker, tmp_path / "c", to="c", rows=far).largest_difference < 2e-6
+    for to in ("solr", "elasticsearch"):
+        with pytest.raises(ExportError, match=r"not exact: .* moved nearer to 0, or export to 'onnx' or 'c'"):
+            export_ranker(ranker, tmp_path / to, to=to, rows=far)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), DirectRanker(**QUICK, transform="standard")])
+def test_features_that_are_all_constant(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
+    same = RankingDataset.from_arrays(np.ones_like(data.features), data.relevance, qid=data.qid)
+    ranker = clone(ranker).fit(same)
+    for to in ("onnx", "c"):
+        assert export_ranker(ranker, tmp_path / to, to=to, rows=data).largest_difference < 2e-6
+
+
+def test_scores_that_are_no_numbers_are_told_as_such(
+    data: RankingDataset, with_missing: RankingDataset, tmp_path: Path
+) -> None:
+    ranker = DirectRanker(**QUICK, transform="none").fit(data)
+    with pytest.raises(ExportError, match=r"the ranker's own score of row \d+ is nan"):
+        export_ranker(ranker, tmp_path / "out", to="onnx", rows=with_missing)
 
 
 def test_wrong_calls(data: RankingDataset, tmp_path: Path) -> None:

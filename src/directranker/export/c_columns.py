@@ -25,6 +25,8 @@ def columns_source(groups: tuple[Columns, ...]) -> str:
             f"        const double x = features[feature_{at}[i]];\n"
             f"{body}        columns[place_{at}[i]] = (float)y;\n    }}\n"
         )
+    if not loops:  # all features are constant; compilers warn of what is not used
+        loops.append("    (void)features;\n    (void)columns;\n")
     if any(isinstance(group, NormalPlaces) for group in groups):
         constants.append(_NORMAL_QUANTILE)
     return "\n".join(constants) + (

@@ -38,6 +38,7 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features, as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import writable_parent, write_folder_atomically
+from directranker.errors import ExportError
 from directranker.export.c import c_compiler, c_files, compiled_scores
 from directranker.export.c_source import signature_name
 from directranker.export.description import Model, describe_ranker
@@ -119,9 +120,23 @@ def _proved(ranker: Ranker, written: Written, table: Features, offsets: IntArray
         table = np.nan_to_num(table, nan=0.0)
     lists = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
     expected = ranker.predict(lists)
+    if np.isnan(expected).any():
+        row = int(np.argmax(np.isnan(expected)))
+        raise ExportError(
+            f"the ranker's own score of row {row} is nan, so there is nothing to compare; give rows without "
+            "missing values, or train with a transform that takes them"
+        )
     if written.score is None:
         return Parity(written.checked_by, 0, 0, float("nan"), 0)
-    return check_parity(expected, written.score(table), offsets, by=written.checked_by)
+    try:
+        return check_parity(expected, written.score(table), offsets, by=written.checked_by)
+    except ExportError as error:
+        if written.takes_missing:
+            raise
+        raise ExportError(
+            f"{error}. Engines compute in float32, which is coarse far from 0: train with such features "
+            "moved nearer to 0, or export to 'onnx' or 'c'"
+        ) from None
 
 
 def _to_onnx(model: Model, name: str) -> Written:
