@@ -48,7 +48,7 @@ from directranker.rankers.tree_text import trees_from_text
 from directranker.training.records import EpochRecord
 from directranker.trusted_nets import net_from_words, words_of_net
 
-__all__ = ["load_ranker", "read_versions", "save_ranker", "sealed_header"]
+__all__ = ["MOST_BYTES", "load_ranker", "read_plain_file", "read_versions", "save_ranker", "sealed_header"]
 
 FORMAT = "directranker model"
 VERSION = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,17 @@ def test_what_is_no_classifier_is_told(tmp_path: Path) -> None:
     odd.classes_ = np.array([None, 1, 2], dtype=object)
     with pytest.raises(TypeError, match="cannot be saved"):
         odd.save(tmp_path / "odd")
+
+
+def test_a_header_that_would_take_all_memory_is_not_read(tmp_path: Path) -> None:
+    header = tmp_path / "classifier.json"
+    header.write_text("[" * 200_000)
+    with pytest.raises(StorageError, match="cannot be read"):
+        load_classifier(tmp_path)
+    os.truncate(header, 20 << 30)
+    with pytest.raises(StorageError, match="no classifier has so long a header"):
+        load_classifier(tmp_path)
+    header.unlink()
+    header.symlink_to("/dev/zero")
+    with pytest.raises(StorageError, match="has no classifier"):
+        load_classifier(tmp_path)

@@ -29,7 +29,7 @@ from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
 from directranker.errors import StorageError
-from directranker.persistence import load_ranker, save_ranker
+from directranker.persistence import MOST_BYTES, load_ranker, read_plain_file, save_ranker
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -73,13 +73,12 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
     It predicts the same. For another `fit` it has the same options, but for class weights given as numbers.
     """
     folder = Path(folder)
+    if not (folder / HEADER).is_file():
+        raise StorageError(f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote")
+    text = read_plain_file(folder / HEADER, MOST_BYTES["header.json"], "no classifier has so long a header")
     try:
-        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StorageError(
-            f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote"
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise StorageError(f"{folder / HEADER} cannot be read: {error}") from None
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise StorageError(f"{folder / HEADER} is not a {FORMAT} of version {VERSION}")
