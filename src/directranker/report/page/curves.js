@@ -81,7 +81,8 @@ function lineKey(lines) {
 function drawCurves(panels, trainings) {
   const first = Object.values(trainings)[0][0];
   const step = "epoch" in first ? "epoch" : "round";
-  const kinds = [[step === "epoch" ? "cost" : "fitness", step === "epoch" ? "cost on the training part" : "metric on the training part"], ["metric", "metric on the validation part"]];
+  const own = step === "epoch" ? "cost" : "fitness"; // what is climbed need not be a metric: for RankSVM it is minus its objective
+  const kinds = [[own, `${own} on the training part`], ["metric", "metric on the validation part"]];
   const draws = [];
   panels.replaceChildren();
   for (const [field, text] of kinds) {
@@ -91,7 +92,7 @@ function drawCurves(panels, trainings) {
     if (!lines.length) continue;
     const figure = element("figure", { class: "chart", "data-chart": field });
     panels.append(element("div", {}, element("h3", {}, text), figure, lineKey(lines)));
-    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field === "cost" ? "cost" : "metric", whole: true }));
+    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field, whole: true }));
   }
   draws.forEach((draw) => draw()); // only now each panel has its width
 }
