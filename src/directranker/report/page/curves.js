@@ -57,10 +57,18 @@ function drawLines(figure, lines, { labelX, labelY, log = false, whole = false, 
     height: 260, whole, makeX: (range) => (log ? logarithmic([Math.min(...xs) / 1.15, Math.max(...xs) * 1.15], range) : linear(airy(xs, undefined, 0.03), range)),
     makeY: (range) => linear(airy(ys, bounds), range), labelX, labelY, describe: `${labelY} against ${labelX}: ${lines.map((line) => line.name).join(", ")}`,
   });
-  for (const claim of claims.filter((one) => one.x === undefined || (one.x >= Math.min(...xs) && one.x <= Math.max(...xs)))) {
-    if (claim.y !== undefined) svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }), drawn("text", { x: Math.min(x(claim.at), width - 14) - 5, y: y(claim.y) - 5, "text-anchor": "end" }, claim.text));
+  const shown = claims.filter((one) => one.x === undefined || (one.x >= Math.min(...xs) && one.x <= Math.max(...xs)));
+  const level = shown.find((one) => one.y !== undefined);
+  // Upright words stand in the middle, or above those on the level, or below its line where there is no room above.
+  const above = level ? Math.min(110, y(level.y) - 56) : 110, upright = above >= 46 ? above : 180;
+  const words = drawn("g"); // in front of the lines, which may run through them
+  for (const claim of shown) {
+    if (claim.y !== undefined) {
+      svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }));
+      words.append(drawn("text", { class: "on-lines", x: Math.min(x(claim.at), width - 14) - 5, y: y(claim.y) - 5, "text-anchor": "end" }, claim.text));
+    }
     if (claim.x !== undefined) svg.append(drawn("line", { class: "claim", x1: x(claim.x), x2: x(claim.x), y1: 10, y2: 218 }));
-    if (claim.beside) svg.append(drawn("text", { transform: `translate(${x(claim.x) - 5} 110) rotate(-90)`, "text-anchor": "middle" }, claim.beside));
+    if (claim.beside) words.append(drawn("text", { class: "on-lines", transform: `translate(${x(claim.x) - 5} ${upright}) rotate(-90)`, "text-anchor": "middle" }, claim.beside));
   }
   for (const line of lines) {
     const group = drawn("g", { stroke: line.colour, fill: line.colour, "data-line": line.name }, drawn("title", {}, line.name));
@@ -71,6 +79,7 @@ function drawLines(figure, lines, { labelX, labelY, log = false, whole = false, 
     }
     svg.append(group);
   }
+  svg.append(words);
 }
 
 function lineKey(lines) {
@@ -120,7 +129,7 @@ function prepareStudy(root, study) {
       })).filter((line) => line.points.length);
       const figure = element("figure", { class: "chart", "data-study-chart": name });
       panels.append(element("div", {}, element("h3", {}, STUDY_LABELS[name] || name), figure, rankers.length > 1 ? lineKey(lines) : null));
-      const claims = name === "noise" ? [{ y: 0.8, at: 0.75, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25, beside: "paper: barely falls" }, { x: 0.75 }] : [];
+      const claims = name === "noise" ? [{ y: 0.8, at: 0.75, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25, beside: "barely falls" }, { x: 0.75 }] : [];
       draws.push(() => drawLines(figure, lines, { labelX: STUDY_LABELS[name] || name, labelY: "NDCG@20", log: name === "size", whole: name !== "noise", claims, bounds: [0, 1] }));
     }
     draws.forEach((draw) => draw());
