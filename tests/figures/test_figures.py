@@ -55,6 +55,17 @@ def test_neighbours_are_coloured_by_class_with_boundaries_where_scores_part() ->
         draw_neighbours([])
 
 
+def test_short_lists_have_whole_places() -> None:
+    single = {"query": "7", "classes": [1], "r": [], "scores": [5], "thresholds": []}
+    short = {"query": "8", "classes": [1, 1, 0], "r": [0.1, 0.2], "scores": [5, 4, 3], "thresholds": []}
+    of_single, of_short = draw_neighbours([single, short]).axes
+    assert [text.get_text() for text in of_single.texts] == ["a single document has no neighbours"]
+    assert not list(of_short.texts)
+    for axes in (of_single, of_short):
+        low, high = axes.get_xlim()
+        assert all(tick == round(tick) for tick in axes.get_xticks() if low <= tick <= high)
+
+
 def test_rounds_without_validation_have_one_panel() -> None:
     rounds = [{"round": n, "fitness": n / 9, "metric": None} for n in (1, 2)]
     (axes,) = draw_learning_curves({"a": rounds}).axes

@@ -200,6 +200,16 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
     assert words.evaluate_all(after) == [0, 0]  # no curve is drawn over them
 
 
+def test_a_single_document_has_no_neighbours(browser: Any, tmp_path: Path) -> None:
+    one = {"query": "7", "documents": ["d"], "scores": [1.0], "classes": [0], "r": [], "thresholds": []}
+    write_json({"ranker": "R", "lists": [one]}, tmp_path / "neighbours.json")
+    seen = Opened(browser, write_report(tmp_path))
+    assert seen.texts('[data-text="classes"]') == ["A single document has no neighbours."]
+    assert seen.texts("option") == ["7 (1 document)"]
+    assert seen.problems == []
+    seen.page.close()
+
+
 @pytest.mark.parametrize("means", [(0.97, 0.95, 0.78), (0.85, 0.84, 0.75), (0.84, 0.8, 0.4)])
 def test_the_papers_claims_do_not_cover_each_other(
     browser: Any, tmp_path: Path, means: tuple[float, ...]

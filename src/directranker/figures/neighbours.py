@@ -51,5 +51,9 @@ def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     for number, place in enumerate(place for place in places if found[place - 1] != found[place]):
         label = "boundary by scores alone" if not number else None
         axes.axvline(place, color="#0072B2", linewidth=1, linestyle="--", zorder=2, label=label)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    if not steps:
+        axes.set(xlim=(0.5, 1.5), ylim=(0, 1))
+        axes.text(1, 0.5, "a single document has no neighbours", ha="center", backgroundcolor="white")
     axes.set(xlabel="place n in the sorted list", ylabel="$r(d_n, d_{n+1})$", ylim=(0, None))
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)

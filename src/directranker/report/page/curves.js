@@ -10,7 +10,7 @@ function drawNeighbours(figure, key, list) {
   r.forEach((step, n) => {
     if (inOrder[n] !== inOrder[n + 1]) svg.append(drawn("line", { class: "boundary", x1: x(n + 1), x2: x(n + 1), y1: 10, y2: y(0) }, drawn("title", {}, "a boundary found from the scores alone")));
   });
-  svg.append(drawn("path", { d: "M" + r.map((step, n) => `${x(n + 1).toFixed(1)} ${y(step).toFixed(1)}`).join("L"), fill: "none", class: "grid", "stroke-width": 1.5 }));
+  if (r.length) svg.append(drawn("path", { d: "M" + r.map((step, n) => `${x(n + 1).toFixed(1)} ${y(step).toFixed(1)}`).join("L"), fill: "none", class: "grid", "stroke-width": 1.5 }));
   r.forEach((step, n) => {
     const changes = classes[n] !== classes[n + 1];
     svg.append(drawn("circle", { cx: x(n + 1), cy: y(step), r: many ? 2.5 : 4.5, fill: gradeColour(classes[n], classes), "data-r": step, stroke: changes && !many ? "var(--ink)" : "none", "stroke-width": 1.5 },
@@ -18,6 +18,7 @@ function drawNeighbours(figure, key, list) {
   });
   const mean = (steps) => (steps.length ? short(steps.reduce((sum, step) => sum + step, 0) / steps.length) : "–");
   const changing = r.filter((_, n) => classes[n] !== classes[n + 1]), same = r.filter((_, n) => classes[n] === classes[n + 1]);
+  if (!r.length) return key.replaceChildren("A single document has no neighbours.");
   key.replaceChildren(...gradeKey(classes, "class"), `. ${many ? "" : "A ring: the class truly changes. "}Dashed: a boundary found from the scores alone. ` +
     `Mean r where the class changes ${mean(changing)}, elsewhere ${mean(same)}.`);
 }
@@ -30,7 +31,7 @@ function prepareExampleNeighbours(root, view) {
   offer(ranker, names.map((name) => [name, name]), view.a);
   const draw = () => {
     const known = examples.queries.map((one, n) => [n, one]).filter(([, one]) => one.by[ranker.value]?.r);
-    offer(query, known.map(([n, one]) => [n, `${one.query} (${one.fold}, ${one.documents.length} documents)`]));
+    offer(query, known.map(([n, one]) => [n, `${one.query} (${one.fold}, ${counted(one.documents.length, "document")})`]));
     const one = examples.queries[Number(query.value)], of = one.by[ranker.value];
     const order = of.scores.map((_, row) => row).sort((first, second) => of.scores[second] - of.scores[first] || first - second);
     drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), {
@@ -43,7 +44,7 @@ function prepareExampleNeighbours(root, view) {
 
 function prepareNeighbours(root, data) {
   const query = root.querySelector('[data-pick="query"]');
-  offer(query, data.lists.map((one, n) => [n, `${one.query} (${one.documents.length} documents)`]));
+  offer(query, data.lists.map((one, n) => [n, `${one.query} (${counted(one.documents.length, "document")})`]));
   const draw = () => drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), data.lists[Number(query.value)]);
   query.addEventListener("change", draw);
   keepDrawn(draw);
