@@ -29,6 +29,7 @@ from directranker import DirectRanker, Ensemble, Fold
 from directranker.data.transforms import PiecewiseLinear
 from directranker.rankers import LambdaMART, RankNet
 
+import ablation_variants as made
 from measuring import machine
 from peers import PEERS
 from quality import METRICS, folds_of, scores_of_peer, stopping_metric, values_of
@@ -97,6 +98,19 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "Ensemble of 5 seeds": ensemble_of(5, vary=None),
     "Ensemble of 5 in context": ensemble_of(5, vary={"transform": ["in-context"]}),
     "Ensemble of 5 mixed": ensemble_of(5, vary={"transform": ["in-context", "piecewise-linear"]}),
+    "the same net by torch": made.with_net(made.perceptron),
+    "learned bins": made.with_net(made.LearnedBins, transform="quantile-normal"),
+    "periodic features": made.with_net(made.Periodic, transform="standard"),
+    "input noise 0.1": made.with_net(partial(made.Noisy, deviation=0.1)),
+    "residual block": made.with_net(made.Residual),
+    "running mean of weights": made.with_net(partial(made.RunningMean, decay=0.98)),
+    "snapshots": made.with_net(partial(made.Snapshots, n_steps=15)),
+    "labels smoothed": partial(DirectRanker, cost=made.smoothed_cross_entropy, teacher="trees"),
+    "half softmax": made.MixedCosts,
+    "half neighbouring classes": made.AllAndNeighbours,
+    "0.3 of trees blended in": partial(made.Blended, share=0.3),
+    "0.5 of trees blended in": partial(made.Blended, share=0.5),
+    "stacked on trees": made.Stacked,
     "RankNet": RankNet,
     "LambdaMART": LambdaMART,
     "LambdaMART with even pairs": partial(LambdaMART, pair_weight=None),

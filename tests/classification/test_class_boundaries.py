@@ -190,6 +190,11 @@ def test_wrong_input_is_told(scores: list[float], options: dict[str, float], pro
         class_boundaries(scores, **options)  # type: ignore[arg-type]
 
 
+def test_a_boundary_without_any_sign_has_confidence_0() -> None:
+    confidences = class_boundaries([1.0, 2.0, 3.0], 3).confidences
+    assert [f"{one:g}" for one in confidences] == ["0", "0"]  # and not -0
+
+
 def test_a_score_on_the_threshold_belongs_to_the_class_below() -> None:
     found = Boundaries(np.array([1.0, 2.0]), np.ones(2))
     assert found.classes_of([0.0, 1.0, 1.5, 2.0, 2.5]).tolist() == [0, 0, 1, 1, 2]

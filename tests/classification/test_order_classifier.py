@@ -96,6 +96,23 @@ def test_peaks_move_with_unlabelled_rows(ordered: tuple[Any, Any]) -> None:
     assert (fitted.predict_proba(X).argmax(axis=1) == fitted.predict(X)).all()
 
 
+def test_peaks_need_rows_that_differ(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    fitted = classifier().fit(X, y)
+    before = fitted.thresholds_.tolist()
+    with pytest.raises(
+        ValueError, match=r"^9 rows have fewer different scores than . classes need; give more"
+    ):
+        fitted.find_thresholds(np.repeat(X[:1], 9, axis=0))
+    assert fitted.thresholds_.tolist() == before
+
+
+def test_a_single_class_is_named_as_it_was_given(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    with pytest.raises(ValueError, match=r"^y has 1 class, 2\.0; give rows"):
+        classifier().fit(X, np.full(len(y), 2.0))
+
+
 def test_class_weights_move_thresholds_towards_the_frequent_class(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
     rare = y > 1

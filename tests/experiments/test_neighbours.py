@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from directranker import DirectRanker, Ensemble, GaussianClasses, RankingDataset, example_dataset, write_letor
+from directranker import (
+    DirectRanker,
+    Ensemble,
+    GaussianClasses,
+    RankingDataset,
+    RankSVM,
+    example_dataset,
+    read_letor,
+    write_letor,
+)
 from directranker.experiments.neighbours import compare_neighbours
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
@@ -89,6 +98,30 @@ def test_the_command_prints_what_the_library_finds(
     for figure in ("one.svg", "lists/neighbours.svg", "lists/neighbours.png"):
         assert (tmp_path / figure).stat().st_size > 1000
     assert f"query {query}: {len(expected.rows)} documents" in lines[0]
+    told = ["figure: one.svg", "lists:  1 in lists; directranker report lists makes a page of them"]
+    assert lines[-2:] == told
     assert [
         line.split()[-1] == "*" for line in lines[2 : 1 + len(expected.rows)]
     ] == expected.changes.tolist()
+
+
+def test_lists_too_short_for_so_many_classes_are_left_out(tmp_path: Path) -> None:
+    rows = "0 qid:a 1:1\n1 qid:a 1:2\n2 qid:a 1:4\n1 qid:b 1:3\n0 qid:c 1:5\n1 qid:c 1:8\n1 qid:c 1:9\n"
+    (tmp_path / "data.txt").write_text(rows)
+    RankSVM().fit(read_letor(tmp_path / "data.txt")).save(tmp_path / "model")
+    command = [sys.executable, "-m", "directranker", "neighbours", "model", "data.txt", "--classes", "2"]
+    done = subprocess.run(
+        [*command, "--out", "lists"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stderr == "left out: 1 of 3 queries, with fewer than 2 scores\n"
+    kept = json.loads((tmp_path / "lists" / "neighbours.json").read_text())["lists"]
+    assert [one["query"] for one in kept] == ["a", "c"]
+    wrong = subprocess.run(
+        [*command, "--query", "b"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("directranker: query b: n_classes is 2; give a whole number from 1 to 1")
+    single = subprocess.run(
+        [*command[:-2], "--query", "b"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert single.stdout.startswith("query b: 1 document, best first")

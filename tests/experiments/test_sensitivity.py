@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directranker import CellStore, RankSVM, make_synthetic, ndcg
+from directranker import AdaRank, CellStore, RankSVM, make_synthetic, ndcg
 from directranker.cli.studying import DEFAULT_VALUES
 from directranker.experiments.claims import check_claims
 from directranker.experiments.sensitivity import (
@@ -48,6 +48,11 @@ def test_noise_falls_on_the_test_labels_unless_told_otherwise() -> None:
     true = replace(noisy, noisy_test=False)
     against_true, against_noisy = (measure_setting(one, RankSVM(), seed=0)[0].mean() for one in (true, noisy))
     assert against_noisy < against_true - 0.05
+
+
+def test_a_training_shows_no_bar_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_setting(SMALL, AdaRank(max_rounds=2, progress=True), seed=0)
+    assert capsys.readouterr() == ("", "")  # all trainings of the studies share one
 
 
 def test_the_papers_ranker() -> None:
@@ -129,6 +134,12 @@ def point(study: str, value: float, mean: float) -> Point:
 )
 def test_claims(points: list[Point], held: list[bool]) -> None:
     assert [claim.held for claim in check_claims(points)] == held
+
+
+def test_claims_of_a_single_data_set_have_no_errors() -> None:
+    single = [replace(point("size", n, mean), error=np.nan, n_sets=1) for n, mean in ((10, 0.8), (99, 0.9))]
+    (claim,) = check_claims(single)
+    assert (claim.held, claim.figures) == (True, "0.8000 at 10, 0.9000 at 99")
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.text
 import pytest
 
 from directranker.figures import draw_learning_curves, draw_neighbours, draw_studies, save_figure
@@ -54,12 +55,48 @@ def test_neighbours_are_coloured_by_class_with_boundaries_where_scores_part() ->
         draw_neighbours([])
 
 
+def test_short_lists_have_whole_places() -> None:
+    single = {"query": "7", "classes": [1], "r": [], "scores": [5], "thresholds": []}
+    short = {"query": "8", "classes": [1, 1, 0], "r": [0.1, 0.2], "scores": [5, 4, 3], "thresholds": []}
+    of_single, of_short = draw_neighbours([single, short]).axes
+    assert [text.get_text() for text in of_single.texts] == ["a single document has no neighbours"]
+    assert not list(of_short.texts)
+    for axes in (of_single, of_short):
+        low, high = axes.get_xlim()
+        assert all(tick == round(tick) for tick in axes.get_xticks() if low <= tick <= high)
+
+
 def test_rounds_without_validation_have_one_panel() -> None:
     rounds = [{"round": n, "fitness": n / 9, "metric": None} for n in (1, 2)]
     (axes,) = draw_learning_curves({"a": rounds}).axes
     assert axes.lines[0].get_xydata().tolist() == [[1, 1 / 9], [2, 2 / 9]]
+    assert axes.get_ylabel() == "fitness on the training part"  # of RankSVM it is no metric
     with pytest.raises(ValueError, match="no history"):
         draw_learning_curves({"a": []})
+
+
+@pytest.mark.parametrize("name", [r"$\frac$ <script>", "a$b$c"])
+def test_names_are_no_formulas(name: str, tmp_path: Path) -> None:
+    one = {"query": name, "classes": [1, 0], "r": [0.1], "scores": [5, 4], "thresholds": []}
+    curve = [{"epoch": 1, "cost": 0.7, "metric": 0.5}]
+    points = [{**study_point("noise", 0, 0.9), "ranker": ranker} for ranker in (name, "B")]
+    curves = draw_learning_curves({name: curve}, title=name)
+    for number, figure in enumerate((draw_neighbours([one]), curves, draw_studies(points))):
+        save_figure(figure, tmp_path / f"{number}.svg")  # where a formula is wrong this fails
+        words = [
+            text for axes in figure.axes for text in axes.findobj(mpl.text.Text) if name in text.get_text()
+        ]
+        assert words
+        assert not any(text.get_parse_math() for text in words)
+
+
+def test_words_of_claims_stand_before_the_curves() -> None:
+    (axes,) = draw_studies([study_point("noise", value, 0.81) for value in (0, 0.25, 0.75)]).axes
+    words = [text for text in axes.texts if text.get_text().startswith("paper:")]
+    assert len(words) == 2
+    for text in words:
+        assert text.get_zorder() > max(line.get_zorder() for line in axes.lines)
+        assert text.get_path_effects()
 
 
 def test_files_are_the_same_bytes_and_settings_stay(tmp_path: Path) -> None:

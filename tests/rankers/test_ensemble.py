@@ -51,9 +51,22 @@ def test_seeds_only(ranker: DirectRanker, vary: Any, data: RankingDataset) -> No
     assert not np.array_equal(first, second)
 
 
-@pytest.mark.parametrize(("n_queries", "first"), [(149, "piecewise-linear"), (150, "in-context")])
-def test_few_queries_have_no_context(data: RankingDataset, n_queries: int, first: str) -> None:
-    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data.select(range(n_queries)))
+@pytest.mark.parametrize(
+    ("length", "n_queries", "first"),
+    [
+        (100, 30, "in-context"),
+        (100, 29, "piecewise-linear"),
+        (10, 299, "piecewise-linear"),
+        (10, 300, "in-context"),
+        (3000, 1, "piecewise-linear"),  # one list: all there is to see
+    ],
+)
+def test_little_data_has_no_context(length: int, n_queries: int, first: str) -> None:
+    rng = np.random.default_rng(0)
+    n = length * n_queries
+    X, y = rng.normal(size=(n, 2)), rng.integers(3, size=n)
+    ensemble = Ensemble(DirectRanker(**QUICK), 2, random_state=0)
+    ensemble.fit(X, y, qid=np.repeat(np.arange(n_queries), length))
     assert transforms_of(ensemble) == [first, "piecewise-linear"]
 
 

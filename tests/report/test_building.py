@@ -7,14 +7,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from directranker import DirectRanker, Ensemble, StorageError, example_dataset
-from directranker.experiments.results import write_results
+from directranker.experiments.results import read_json, write_json, write_results
+from directranker.experiments.sensitivity import Setting
 from directranker.report import build_report, write_report
+from directranker.report.contents import CLAIMED_OF
 from directranker.report.picturing import write_figures
 from directranker.report.verdicts import verdict
 
@@ -139,6 +142,46 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     (tmp_path / "sensitivity.json").write_text('{"format": 9}')
     with pytest.raises(StorageError, match="is not of format 1"):
         build_report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "missing"),
+    [
+        ("sensitivity.json", {"claims": []}, "points"),
+        ("sensitivity.json", {"claims": [], "points": [{"study": "noise"}]}, "points: value"),
+        ("neighbours.json", {"ranker": "R", "lists": []}, "lists"),
+        ("neighbours.json", {"ranker": "R", "lists": [3]}, "lists: query"),
+        ("header.json", {"format": "directranker model"}, "ranker"),
+    ],
+)
+def test_what_is_missing_is_named(file: str, content: dict[str, Any], missing: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(json.dumps({"format": 1, **content}))
+    with pytest.raises(StorageError, match=rf"{file}: is no whole .*'{missing}' is missing; .* again"):
+        build_report(tmp_path)
+
+
+def test_a_ranker_cut_in_half_is_not_passed_over(tmp_path: Path) -> None:
+    write_made_up_studies(tmp_path)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "header.json").write_text('{"format": "directranker mo')
+    with pytest.raises(StorageError, match=r"model.header\.json: is no JSON"):
+        build_report(tmp_path)
+
+
+def test_studies_say_which_they_are_and_whether_they_are_smaller_than_the_papers(tmp_path: Path) -> None:
+    assert Setting().n_train == CLAIMED_OF
+    note = "The paper claims it of 100,000 training documents; here were 10,000."
+    write_made_up_studies(tmp_path)
+    assert note not in build_report(tmp_path)
+    assert "Sensitivity on synthetic data</h2>" in build_report(tmp_path)
+    (tmp_path / "quick").mkdir()
+    write_made_up_studies(tmp_path / "quick")
+    of_quick = read_json(tmp_path / "quick" / "sensitivity.json")
+    of_quick["request"]["n_train"] = 10_000
+    write_json(of_quick, tmp_path / "quick" / "sensitivity.json")
+    page = build_report(tmp_path)
+    assert page.count(note) == 1
+    assert page.index("Sensitivity on synthetic data: quick</h2>") < page.index(note)
 
 
 def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:

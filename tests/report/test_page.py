@@ -192,17 +192,45 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
         expected = [point["mean"] for point in points if point["study"] == study]
         assert opened.numbers(f'[data-study-chart="{study}"] circle', "data-value") == expected
     assert opened.texts(".claims li")[0].startswith("held")
+    after = (
+        "all => all.map(one => [...one.closest('svg').querySelectorAll('[data-line]')]"
+        ".filter(line => one.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING).length)"
+    )
+    words = opened.page.locator('[data-study-chart="noise"] text.on-lines')
+    assert words.evaluate_all(after) == [0, 0]  # no curve is drawn over them
+
+
+def test_a_single_document_has_no_neighbours(browser: Any, tmp_path: Path) -> None:
+    one = {"query": "7", "documents": ["d"], "scores": [1.0], "classes": [0], "r": [], "thresholds": []}
+    write_json({"ranker": "R", "lists": [one]}, tmp_path / "neighbours.json")
+    seen = Opened(browser, write_report(tmp_path))
+    assert seen.texts('[data-text="classes"]') == ["A single document has no neighbours."]
+    assert seen.texts("option") == ["7 (1 document)"]
+    assert seen.problems == []
+    seen.page.close()
+
+
+@pytest.mark.parametrize("means", [(0.97, 0.95, 0.78), (0.85, 0.84, 0.75), (0.84, 0.8, 0.4)])
+def test_the_papers_claims_do_not_cover_each_other(
+    browser: Any, tmp_path: Path, means: tuple[float, ...]
+) -> None:
+    noise = zip((0, 0.25, 0.75), means, strict=True)
+    points = [{"study": "noise", "value": s, "ranker": "R", "mean": m, "error": 0.01} for s, m in noise]
+    write_json({"points": points, "claims": []}, tmp_path / "sensitivity.json")
+    seen = Opened(browser, write_report(tmp_path), width=390)
+    words = seen.page.locator('[data-study-chart="noise"] text.on-lines')
+    assert not _overlap(words.nth(0).bounding_box(), words.nth(1).bounding_box())
+    chart = seen.page.locator('[data-study-chart="noise"] svg').bounding_box()
+    for box in (words.nth(0).bounding_box(), words.nth(1).bounding_box()):
+        assert chart["y"] <= box["y"]
+        assert box["y"] + box["height"] <= chart["y"] + 222  # above the axis
+    seen.page.close()
 
 
 def test_words_on_charts_do_not_cover_each_other(browser: Any, tmp_path: Path) -> None:
     names = ["DirectRanker-paper", "AdaRank", "LambdaDirectRanker", "RankNet", "ListNet", "CoordinateAscent"]
     write_made_up_comparison(tmp_path, rankers=names, n_folds=2, n_queries=10)
-    noise = zip((0, 0.25, 0.75), (0.97, 0.95, 0.78), strict=True)
-    points = [{"study": "noise", "value": s, "ranker": "R", "mean": m, "error": 0.01} for s, m in noise]
-    write_json({"points": points, "claims": []}, tmp_path / "sensitivity.json")
     seen = Opened(browser, write_report(tmp_path), width=390)
-    words = seen.page.locator('[data-study-chart="noise"] text', has_text="paper:")
-    assert not _overlap(words.nth(0).bounding_box(), words.nth(1).bounding_box())
     left = 0
     for group in seen.page.locator('[data-chart="time"] g[data-ranker]', has=seen.page.locator("text")).all():
         point, name = (group.locator(kind).bounding_box() for kind in ("circle", "text"))
@@ -288,6 +316,14 @@ def test_a_phone_does_not_scroll_sideways(
 def _brightness(colour: str) -> float:
     parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     return sum(parts) / 3
+
+
+def test_a_phone_shows_the_values_of_features(browser: Any, folder: Path, comparison: Comparison) -> None:
+    phone = Opened(browser, folder / "report.html", width=375)
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+    assert phone.texts(".why .feature .quiet")
+    assert phone.page.locator(".why .feature").evaluate_all(cut) == []
+    phone.page.close()
 
 
 def test_print_shows_whole_lists(opened: Opened) -> None:

@@ -135,7 +135,7 @@ class _Search:
     def boundaries(self) -> Boundaries:
         log_chances = self._chances() + _log_tries(len(self.spread))
         thresholds = np.array([self._threshold(valley) for valley in self.valleys])
-        return Boundaries(thresholds, -np.expm1(np.minimum(0.0, log_chances)))
+        return Boundaries(thresholds, np.abs(np.expm1(np.minimum(0.0, log_chances))))
 
     def _clearest(self, first: int, last: int) -> list[_Valley]:
         """The clearest valley of a segment, else its widest gap; none where all its scores are equal."""

@@ -110,7 +110,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ranker_, scores = held_out.ranker, held_out.scores
         weights = compute_sample_weight(self.class_weight, labels[held_out.rows])
         n_classes = len(self.classes_)
-        peaks = class_boundaries(scores, n_classes).thresholds if self.thresholds == "peaks" else None
+        peaks = _peaks(scores, n_classes) if self.thresholds == "peaks" else None
         self._model = NeighbouringOdds.fit(
             scores, codes[held_out.rows], n_classes, weights=weights, thresholds=peaks
         )
@@ -127,7 +127,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         scores = self._scores(self._table(X))
-        self.thresholds_ = class_boundaries(scores, len(self.classes_)).thresholds
+        self.thresholds_ = _peaks(scores, len(self.classes_))
         self._model = NeighbouringOdds(self._model.slope, self.thresholds_)
         return self
 
@@ -172,7 +172,9 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Places of the labels in the order of the classes, which is set."""
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has 1 class, {self.classes_[0]!r}; give rows of at least two classes")
+            raise ValueError(
+                f"y has 1 class, {self.classes_.tolist()[0]!r}; give rows of at least two classes"
+            )
         if self.class_order is None:
             self.ordered_classes_ = self.classes_
             return codes.astype(np.int64)
@@ -212,6 +214,17 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _peaks(scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """Thresholds between so many classes, from scores alone."""
+    try:
+        return class_boundaries(scores, n_classes).thresholds
+    except ValueError:
+        raise ValueError(
+            f"{len(scores)} rows have fewer different scores than {n_classes} classes need; give more rows, "
+            "or take thresholds from labels"
+        ) from None
 
 
 def default_ranker(seed: int, n_rows: int) -> DirectRanker:

@@ -10,7 +10,9 @@ import typer
 from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, read_data
 
 if TYPE_CHECKING:
+    from directranker.data.dataset import RankingDataset
     from directranker.experiments.neighbours import Neighbours
+    from directranker.rankers.base import Ranker
 
 __all__ = ["neighbours"]
 
@@ -58,12 +60,31 @@ def neighbours(
         save_figure(draw_neighbours([found.to_dict()]), figure)
     if out is not None:
         ids = dataset.query_ids[np.diff(dataset.offsets) > 0][:queries] if query is None else [query]
-        lists = [compare_neighbours(ranker, dataset, query=str(one), n_classes=classes) for one in ids]
+        lists = _sorted_lists(ranker, dataset, list(map(str, ids)), classes)
         _write_lists(lists, f"{type(ranker).__name__} on {data.name}", out)
     if as_json:
         print_json(found.to_dict())
-    else:
-        _print_neighbours(found)
+        return
+    _print_neighbours(found)
+    if figure is not None:
+        typer.echo(f"figure: {figure}")
+    if out is not None:
+        typer.echo(f"lists:  {len(lists)} in {out}; directranker report {out} makes a page of them")
+
+
+def _sorted_lists(
+    ranker: Ranker, dataset: RankingDataset, queries: list[str], classes: int | None
+) -> list[Neighbours]:
+    """All of them, but for those that have fewer different scores than there shall be classes."""
+    from directranker.experiments.neighbours import compare_neighbours
+
+    lists = [compare_neighbours(ranker, dataset, query=one) for one in queries]
+    if classes is None:
+        return lists
+    enough = [one.query for one in lists if len(set(one.scores)) >= classes]
+    if few := len(queries) - len(enough):
+        typer.echo(f"left out: {few} of {len(queries)} queries, with fewer than {classes} scores", err=True)
+    return [compare_neighbours(ranker, dataset, query=one, n_classes=classes) for one in enough]
 
 
 def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
@@ -98,7 +119,9 @@ def _print_neighbours(found: Neighbours) -> None:
         of_class, score = f"{found.classes[place]:g}", f"{found.scores[place]:.4f}"
         table.add_row(str(place + 1), Text(document), of_class, score, step, mark)
     out = console()
-    out.print(f"query {found.query}: {len(found.documents)} documents, best first", markup=False)
+    n = len(found.documents)
+    heading = f"query {found.query}: {n} document{'s' * (n != 1)}, best first"
+    out.print(heading, markup=False)
     out.print(table)
     different, same = ("none" if np.isnan(mean) else f"{mean:.4f}" for mean in found.mean_steps())
     out.print(f"mean r between neighbours of different classes {different}, of the same class {same}")

@@ -69,4 +69,5 @@ def _noise_claims(ranker: str, own: dict[tuple[str, float], Point]) -> list[Clai
 
 
 def _figures(point: Point) -> str:
-    return f"{point.mean:.4f} ± {point.error:.4f} at {point.value:g}"
+    error = f" ± {point.error:.4f}" if point.n_sets > 1 else ""  # of a single data set there is none
+    return f"{point.mean:.4f}{error} at {point.value:g}"

@@ -107,8 +107,15 @@ def compare_neighbours(
         classes=one.relevance[order],
         # On scores of the whole list: a part of it would be another list to transforms that work per query.
         steps=ranker._compare(in_order[:-1], in_order[1:]),
-        boundaries=class_boundaries(scores, n_classes),
+        boundaries=_boundaries(scores, n_classes, str(one.query_ids[0])),
     )
+
+
+def _boundaries(scores: NDArray[np.float64], n_classes: int | None, query: str) -> Boundaries:
+    try:
+        return class_boundaries(scores, n_classes)
+    except ValueError as error:
+        raise ValueError(f"query {query}: {error}") from None
 
 
 def _mean(values: NDArray[np.float64]) -> float:

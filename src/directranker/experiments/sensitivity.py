@@ -36,6 +36,7 @@ from directranker.model_selection.cells import configured
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.finished_cell import Cell
+from directranker.model_selection.fitting import without_bar
 from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes
@@ -161,7 +162,7 @@ def measure_setting(
     # A training that was stopped is no result, and how each of many ended is not told.
     with interrupts_raised(), warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
-        fitted = configured(ranker, {}, seed).fit(made.train)
+        fitted = without_bar(configured(ranker, {}, seed)).fit(made.train)
     seconds = time.perf_counter() - start
     # The test set is one list, however the training set is dealt.
     relevance, scores = made.test.relevance, fitted.predict(made.test.features)

@@ -27,7 +27,7 @@ def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str]
     names = titles or [f"query {one['query']}" for one in lists]
     for panel, one, title in zip(axes, lists, names, strict=True):
         _draw_list(panel, one)
-        panel.set_title(title)
+        panel.set_title(title, parse_math=False)  # ids are text, whatever they are
     return figure
 
 
@@ -40,7 +40,8 @@ def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     for of_class, colour in zip(different, class_colours(len(different)), strict=True):
         own = [place for place in places if classes[place - 1] == of_class]
         heights = [steps[place - 1] for place in own]
-        axes.scatter(own, heights, s=size, color=colour, label=f"class {of_class:g}", zorder=3)
+        # Many lie at 0, on the edge, and are not cut in half there.
+        axes.scatter(own, heights, s=size, color=colour, label=f"class {of_class:g}", zorder=3, clip_on=False)
     changes = [place for place in places if classes[place - 1] != classes[place]]
     if changes and len(steps) <= 150:
         heights = [steps[place - 1] for place in changes]
@@ -50,5 +51,9 @@ def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     for number, place in enumerate(place for place in places if found[place - 1] != found[place]):
         label = "boundary by scores alone" if not number else None
         axes.axvline(place, color="#0072B2", linewidth=1, linestyle="--", zorder=2, label=label)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    if not steps:
+        axes.set(xlim=(0.5, 1.5), ylim=(0, 1))
+        axes.text(1, 0.5, "a single document has no neighbours", ha="center", backgroundcolor="white")
     axes.set(xlabel="place n in the sorted list", ylabel="$r(d_n, d_{n+1})$", ylim=(0, None))
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from directranker.figures.palette import colours_of
-from directranker.figures.style import FAINT, in_style, new_figure
+from directranker.figures.style import FAINT, halo, in_style, new_figure, plain_legend
 
 __all__ = ["draw_studies"]
 
@@ -25,6 +25,7 @@ TITLES = {
 # What the paper says in numbers, all of it about noise.
 LEAST, AT = 0.80, 0.75
 MARGINAL_UP_TO = 0.25
+CLAIM = "#6A6F74"  # faint, and dark enough to be read in small type
 
 
 @in_style
@@ -41,7 +42,7 @@ def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
     for spare in axes[len(studies) :]:
         spare.set_axis_off()
     if len(colours) > 1:
-        axes[0].legend()
+        plain_legend(axes[0])
     return figure
 
 
@@ -77,7 +78,9 @@ def _draw_claims(axes: Any) -> None:
     axes.axhline(LEAST, **faint)
     axes.axvline(AT, **faint)
     axes.axvline(MARGINAL_UP_TO, **faint)
-    note = {"color": FAINT, "fontsize": 7.5, "textcoords": "offset points", "ha": "right"}
+    # In front of the curves, which may run through the words.
+    note = {"color": CLAIM, "fontsize": 7.5, "textcoords": "offset points", "ha": "right", "zorder": 5}
+    note["path_effects"] = halo()
     at = ("data", "axes fraction")
     axes.annotate(
         "paper: barely falls", (MARGINAL_UP_TO, 0.45), (-4, 0), at, rotation=90, va="center", **note

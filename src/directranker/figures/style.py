@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from directranker.data.files import write_atomically
 
-__all__ = ["ENDINGS", "FAINT", "in_style", "new_figure", "save_figure"]
+__all__ = ["ENDINGS", "FAINT", "halo", "in_style", "new_figure", "plain_legend", "save_figure"]
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
@@ -71,6 +71,19 @@ def new_figure(
     for one in axes:
         one.set_axisbelow(True)
     return figure, axes
+
+
+def plain_legend(axes: Any, **options: Any) -> None:
+    """A legend whose names are text: a `$` in the name of a folder is no formula."""
+    for text in axes.legend(**options).get_texts():
+        text.set_parse_math(False)
+
+
+def halo() -> list[Any]:
+    """For `path_effects` of words that stand on lines."""
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+
+    return [withStroke(linewidth=2, foreground="white")]
 
 
 @in_style

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from directranker.figures.palette import COLOURS, colours_of
-from directranker.figures.style import FAINT, in_style, new_figure
+from directranker.figures.style import FAINT, halo, in_style, new_figure, plain_legend
 
 if TYPE_CHECKING:
     from directranker.experiments.results import Comparison, Measured
@@ -25,8 +25,9 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
     records = [record for of_training in trainings.values() for record in of_training]
     if not records:
         raise ValueError("the trainings have no history; linear solvers keep none")
-    step, own, label = ("epoch", "cost", "cost") if "epoch" in records[0] else ("round", "fitness", "metric")
-    panels = [(own, f"{label} on the training part")]
+    # What a ranker climbs need not be a metric: for RankSVM it is minus its objective.
+    step, own = ("epoch", "cost") if "epoch" in records[0] else ("round", "fitness")
+    panels = [(own, f"{own} on the training part")]
     if any(record.get("metric") is not None for record in records):
         panels.append(("metric", "metric on the validation part"))
     figure, axes = new_figure(1, len(panels))
@@ -39,8 +40,8 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
                 [record[step] for record in known], values, color=colours[name], label=name, linewidth=1.3
             )
         panel.set(xlabel=step, ylabel=text)
-    axes[0].set_title(title)
-    axes[-1].legend(fontsize=8)
+    axes[0].set_title(title, parse_math=False)
+    plain_legend(axes[-1], fontsize=8)
     return figure
 
 
@@ -90,9 +91,6 @@ def _draw_published(axes: Any, measured: Measured, seconds: float) -> None:
 
 def _name_points(axes: Any, points: Sequence[tuple[str, float, float | None]]) -> None:
     """Write each name beside its point where neither a point nor another name stands, the best first."""
-    from matplotlib.patheffects import withStroke  # noqa: PLC0415
-
-    halo = [withStroke(linewidth=2, foreground="white")]
     scale = 72 / axes.figure.dpi  # from pixels to points
     placed = [
         (name, *(scale * axes.transData.transform((x, y))), x, y) for name, x, y in points if y is not None
@@ -110,7 +108,7 @@ def _name_points(axes: Any, points: Sequence[tuple[str, float, float | None]]) -
             if not any(left < end and start < right and abs(middle - at) < 8.5 for start, end, at in taken):
                 taken.append((left, right, middle))
                 offset = {"xytext": (dx, dy), "textcoords": "offset points", "va": "center"}
-                axes.annotate(name, (x, y), fontsize=8, path_effects=halo, **offset)
+                axes.annotate(name, (x, y), fontsize=8, path_effects=halo(), parse_math=False, **offset)
                 break
 
 

@@ -38,7 +38,7 @@ from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised
 
-__all__ = ["fit_by_query", "predict_by_query", "run_fit"]
+__all__ = ["fit_by_query", "predict_by_query", "run_fit", "without_bar"]
 
 # What makes a fit long, and what it may be in one that only compiles kernels.
 SHORT = {
@@ -80,7 +80,7 @@ def run_fit(
 
 
 def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
-    estimator = _quiet(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
+    estimator = without_bar(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
     train, test = fit.train.of(data), fit.test.of(data)
     validation = None if fit.validation is None else fit.validation.of(data)
     with interrupts_raised():
@@ -183,8 +183,13 @@ def query_numbers(data: RankingDataset) -> NDArray[np.int64]:
     return np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
 
 
-def _quiet(estimator: Any) -> Any:
-    """Without bars of its own."""
+def without_bar(estimator: Any) -> Any:
+    """Set it to show no progress of its own; many trainings share one bar.
+
+    >>> from directranker.rankers import AdaRank, Ensemble
+    >>> without_bar(Ensemble(AdaRank())).get_params()["ranker__progress"]
+    False
+    """
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "progress"]
     return estimator.set_params(**dict.fromkeys(names, False))
 

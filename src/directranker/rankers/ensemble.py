@@ -30,7 +30,7 @@ from directranker.rankers.training_data import TrainingData
 __all__ = ["Ensemble"]
 
 BY_ITSELF, IN_ITS_LIST = "piecewise-linear", "in-context"
-FEWEST_QUERIES = 150  # from which on list context is worth more than it adds to learn
+FEWEST_QUERIES, FEWEST_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
 
 
 class Ensemble(Ranker):
@@ -46,7 +46,7 @@ class Ensemble(Ranker):
         Parameters in which they differ besides the seed, each with values that they take in turn, such as
         `{"hidden_layers": [64, 256]}`. `"auto"`: rankers of piecewise-linear features see documents within
         their lists and by themselves in turn (`transform` is `"in-context"`, then `"piecewise-linear"`),
-        from 150 queries on. None: the seed only.
+        from 30 queries and 3,000 documents on. None: the seed only.
     random_state
         The seed that theirs come from.
     n_jobs
@@ -75,7 +75,7 @@ class Ensemble(Ranker):
         if self.n < 1:
             raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
         seeds = np.random.default_rng(as_seed(self.random_state)).integers(2**31, size=self.n)
-        differences = self._differences(data.n_queries)
+        differences = self._differences(data)
         members = []
         for number, seed in enumerate(seeds):
             own = {name: values[number % len(values)] for name, values in differences.items()}
@@ -85,7 +85,7 @@ class Ensemble(Ranker):
             delayed(_fitted)(member, data, validation) for member in members
         )
 
-    def _differences(self, n_queries: int) -> Mapping[str, Sequence[Any]]:
+    def _differences(self, data: TrainingData) -> Mapping[str, Sequence[Any]]:
         """The values that members take in turn, by parameter."""
         if self.vary is None:
             return {}
@@ -93,8 +93,9 @@ class Ensemble(Ranker):
             given = self.ranker.get_params(deep=False)
             sees_bins = str(given.get("transform")) == BY_ITSELF
             # A net of one's own may want a certain number of columns.
-            may_vary = sees_bins and given.get("feature_net") is None and n_queries >= FEWEST_QUERIES
-            return {"transform": [IN_ITS_LIST, BY_ITSELF]} if may_vary else {}
+            may_vary = sees_bins and given.get("feature_net") is None
+            enough = data.n_queries >= FEWEST_QUERIES and len(data.relevance) >= FEWEST_DOCUMENTS
+            return {"transform": [IN_ITS_LIST, BY_ITSELF]} if may_vary and enough else {}
         if not isinstance(self.vary, Mapping):
             raise TypeError(f"vary is {self.vary!r}; give 'auto', None or values by parameter")
         for name, values in self.vary.items():

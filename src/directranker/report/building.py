@@ -18,7 +18,7 @@ from typing import Any
 from directranker._version import __version__
 from directranker.data.files import write_atomically
 from directranker.figures.palette import COLOURS, class_colours
-from directranker.report.contents import comparison_view, origins, page_data
+from directranker.report.contents import comparison_view, origins, page_data, study_views
 from directranker.report.finding import Found, find_results
 
 __all__ = ["REPORT", "build_report", "in_script", "write_report"]
@@ -52,7 +52,7 @@ def build_report(folder: str | Path) -> str:
         scripts="\n".join(map(_part, SCRIPTS)),
         data=in_script({**content, "colours": COLOURS, "classColours": COLOURS_BY_NUMBER}),
         comparisons=[comparison_view(one) for one in found.comparisons],
-        studies=found.studies,
+        studies=study_views(found),
         neighbours=found.neighbours,
         trainings=content["trainings"],
         origins=origins(found),

@@ -17,7 +17,10 @@ from directranker.experiments.table_cells import legend, protocol_of, score_cell
 from directranker.report.finding import Found, FoundComparison
 from directranker.report.verdicts import verdict
 
-__all__ = ["comparison_view", "origins", "page_data"]
+__all__ = ["CLAIMED_OF", "comparison_view", "origins", "page_data", "study_views"]
+
+CLAIMED_OF = 100_000
+"""Training documents that the paper claims it of, as `Setting` has them; its module would load torch."""
 
 
 def page_data(found: Found) -> dict[str, Any]:
@@ -130,6 +133,22 @@ def comparison_view(found: FoundComparison) -> dict[str, Any]:
         "histories": bool(found.histories and found.histories["histories"]),
         "chosen": _chosen(comparison),
     }
+
+
+def study_views(found: Found) -> list[dict[str, Any]]:
+    """What the template writes of each of the studies; where there are several, which of them it is."""
+    views = []
+    for place, study in found.studies:
+        n_train = study.get("request", {}).get("n_train", CLAIMED_OF)
+        here = f"The paper claims it of {CLAIMED_OF:,} training documents; here were {n_train:,}."
+        views.append(
+            {
+                "place": place if len(found.studies) > 1 else None,
+                "claims": study["claims"],
+                "note": here if n_train < CLAIMED_OF else None,
+            }
+        )
+    return views
 
 
 def _chosen(comparison: Comparison) -> list[tuple[str, str, str, str]]:

@@ -4,8 +4,9 @@ A folder is looked at itself, and so are the folders in it, so that `results` sh
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
-...     about = '"ranker": "RankSVM on test.txt", "lists": []'
-...     _ = Path(folder, NEIGHBOURS).write_text(f'{{"format": 1, {about}}}')
+...     one = {"query": "7", "documents": ["d"], "scores": [1.0], "classes": [0], "r": [], "thresholds": []}
+...     content = {"format": 1, "ranker": "RankSVM on test.txt", "lists": [one]}
+...     _ = Path(folder, NEIGHBOURS).write_text(json.dumps(content))
 ...     find_results(folder).neighbours[0][1]["ranker"]
 'RankSVM on test.txt'
 """
@@ -13,7 +14,7 @@ A folder is looked at itself, and so are the folders in it, so that `results` sh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ __all__ = ["Found", "FoundComparison", "find_results"]
 
 MODEL = "header.json"
 MODEL_FORMAT = "directranker model"
+# What the page and the figures take of each entry.
+STUDIED = {"points": ("study", "value", "ranker", "mean", "error")}
+SORTED = {"lists": ("query", "documents", "scores", "classes", "r", "thresholds")}
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,9 @@ def find_results(folder: str | Path) -> Found:
         if (place / RESULTS).is_file():
             found.comparisons.append(_comparison(place, name))
         if (place / SENSITIVITY).is_file():
-            found.studies.append((name, read_json(place / SENSITIVITY)))
+            found.studies.append((name, _whole(place / SENSITIVITY, STUDIED, "claims")))
         if (place / NEIGHBOURS).is_file():
-            found.neighbours.append((name, read_json(place / NEIGHBOURS)))
+            found.neighbours.append((name, _whole(place / NEIGHBOURS, SORTED, "ranker")))
         if (place / MODEL).is_file() and (header := _model(place / MODEL)) is not None:
             found.models.append((name, header))
     if not found:
@@ -92,13 +96,35 @@ def _comparison(place: Path, name: str) -> FoundComparison:
     return FoundComparison(name, comparison, beside(EXAMPLES), beside(HISTORIES))
 
 
+def _whole(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dict[str, Any]:
+    """What a command wrote, where nothing of it is missing."""
+    content = read_json(path)
+    missing = [name for name in others if name not in content]
+    for name, fields in needed.items():
+        entries = content.get(name)
+        if not isinstance(entries, list) or not entries:
+            missing.append(name)
+        else:
+            missing += [
+                f"{name}: {field}"
+                for entry in entries
+                for field in fields
+                if not isinstance(entry, dict) or field not in entry
+            ]
+    if missing:
+        raise StorageError(f"{path}: is no whole result, {missing[0]!r} is missing; run again what made it")
+    return content
+
+
 def _model(path: Path) -> dict[str, Any] | None:
     """The header of a saved ranker; None where it is the header of something else, such as a data set."""
     try:
         header = json.loads(path.read_bytes())
-    except ValueError:
-        return None
+    except ValueError as error:
+        raise StorageError(f"{path}: is no JSON ({error}); save again what it belongs to") from None
     if not isinstance(header, dict) or header.get("format") != MODEL_FORMAT:
         return None
+    if not isinstance(header.get("ranker"), dict):
+        raise StorageError(f"{path}: is no whole header, 'ranker' is missing; save the ranker again")
     beside = path.with_name(TRAINING)  # that a command trained it; a ranker saved from Python has none
     return {**header, "origin": read_json(beside) if beside.is_file() else {}}

@@ -10,7 +10,7 @@ function drawNeighbours(figure, key, list) {
   r.forEach((step, n) => {
     if (inOrder[n] !== inOrder[n + 1]) svg.append(drawn("line", { class: "boundary", x1: x(n + 1), x2: x(n + 1), y1: 10, y2: y(0) }, drawn("title", {}, "a boundary found from the scores alone")));
   });
-  svg.append(drawn("path", { d: "M" + r.map((step, n) => `${x(n + 1).toFixed(1)} ${y(step).toFixed(1)}`).join("L"), fill: "none", class: "grid", "stroke-width": 1.5 }));
+  if (r.length) svg.append(drawn("path", { d: "M" + r.map((step, n) => `${x(n + 1).toFixed(1)} ${y(step).toFixed(1)}`).join("L"), fill: "none", class: "grid", "stroke-width": 1.5 }));
   r.forEach((step, n) => {
     const changes = classes[n] !== classes[n + 1];
     svg.append(drawn("circle", { cx: x(n + 1), cy: y(step), r: many ? 2.5 : 4.5, fill: gradeColour(classes[n], classes), "data-r": step, stroke: changes && !many ? "var(--ink)" : "none", "stroke-width": 1.5 },
@@ -18,6 +18,7 @@ function drawNeighbours(figure, key, list) {
   });
   const mean = (steps) => (steps.length ? short(steps.reduce((sum, step) => sum + step, 0) / steps.length) : "–");
   const changing = r.filter((_, n) => classes[n] !== classes[n + 1]), same = r.filter((_, n) => classes[n] === classes[n + 1]);
+  if (!r.length) return key.replaceChildren("A single document has no neighbours.");
   key.replaceChildren(...gradeKey(classes, "class"), `. ${many ? "" : "A ring: the class truly changes. "}Dashed: a boundary found from the scores alone. ` +
     `Mean r where the class changes ${mean(changing)}, elsewhere ${mean(same)}.`);
 }
@@ -30,7 +31,7 @@ function prepareExampleNeighbours(root, view) {
   offer(ranker, names.map((name) => [name, name]), view.a);
   const draw = () => {
     const known = examples.queries.map((one, n) => [n, one]).filter(([, one]) => one.by[ranker.value]?.r);
-    offer(query, known.map(([n, one]) => [n, `${one.query} (${one.fold}, ${one.documents.length} documents)`]));
+    offer(query, known.map(([n, one]) => [n, `${one.query} (${one.fold}, ${counted(one.documents.length, "document")})`]));
     const one = examples.queries[Number(query.value)], of = one.by[ranker.value];
     const order = of.scores.map((_, row) => row).sort((first, second) => of.scores[second] - of.scores[first] || first - second);
     drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), {
@@ -43,7 +44,7 @@ function prepareExampleNeighbours(root, view) {
 
 function prepareNeighbours(root, data) {
   const query = root.querySelector('[data-pick="query"]');
-  offer(query, data.lists.map((one, n) => [n, `${one.query} (${one.documents.length} documents)`]));
+  offer(query, data.lists.map((one, n) => [n, `${one.query} (${counted(one.documents.length, "document")})`]));
   const draw = () => drawNeighbours(root.querySelector("figure"), root.querySelector('[data-text="classes"]'), data.lists[Number(query.value)]);
   query.addEventListener("change", draw);
   keepDrawn(draw);
@@ -57,10 +58,18 @@ function drawLines(figure, lines, { labelX, labelY, log = false, whole = false, 
     height: 260, whole, makeX: (range) => (log ? logarithmic([Math.min(...xs) / 1.15, Math.max(...xs) * 1.15], range) : linear(airy(xs, undefined, 0.03), range)),
     makeY: (range) => linear(airy(ys, bounds), range), labelX, labelY, describe: `${labelY} against ${labelX}: ${lines.map((line) => line.name).join(", ")}`,
   });
-  for (const claim of claims.filter((one) => one.x === undefined || (one.x >= Math.min(...xs) && one.x <= Math.max(...xs)))) {
-    if (claim.y !== undefined) svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }), drawn("text", { x: Math.min(x(claim.at), width - 14) - 5, y: y(claim.y) - 5, "text-anchor": "end" }, claim.text));
+  const shown = claims.filter((one) => one.x === undefined || (one.x >= Math.min(...xs) && one.x <= Math.max(...xs)));
+  const level = shown.find((one) => one.y !== undefined);
+  // Upright words stand in the middle, or above those on the level, or below its line where there is no room above.
+  const above = level ? Math.min(110, y(level.y) - 56) : 110, upright = above >= 46 ? above : 180;
+  const words = drawn("g"); // in front of the lines, which may run through them
+  for (const claim of shown) {
+    if (claim.y !== undefined) {
+      svg.append(drawn("line", { class: "claim", x1: 58, x2: width - 14, y1: y(claim.y), y2: y(claim.y) }));
+      words.append(drawn("text", { class: "on-lines", x: Math.min(x(claim.at), width - 14) - 5, y: y(claim.y) - 5, "text-anchor": "end" }, claim.text));
+    }
     if (claim.x !== undefined) svg.append(drawn("line", { class: "claim", x1: x(claim.x), x2: x(claim.x), y1: 10, y2: 218 }));
-    if (claim.beside) svg.append(drawn("text", { transform: `translate(${x(claim.x) - 5} 110) rotate(-90)`, "text-anchor": "middle" }, claim.beside));
+    if (claim.beside) words.append(drawn("text", { class: "on-lines", transform: `translate(${x(claim.x) - 5} ${upright}) rotate(-90)`, "text-anchor": "middle" }, claim.beside));
   }
   for (const line of lines) {
     const group = drawn("g", { stroke: line.colour, fill: line.colour, "data-line": line.name }, drawn("title", {}, line.name));
@@ -71,6 +80,7 @@ function drawLines(figure, lines, { labelX, labelY, log = false, whole = false, 
     }
     svg.append(group);
   }
+  svg.append(words);
 }
 
 function lineKey(lines) {
@@ -81,7 +91,8 @@ function lineKey(lines) {
 function drawCurves(panels, trainings) {
   const first = Object.values(trainings)[0][0];
   const step = "epoch" in first ? "epoch" : "round";
-  const kinds = [[step === "epoch" ? "cost" : "fitness", step === "epoch" ? "cost on the training part" : "metric on the training part"], ["metric", "metric on the validation part"]];
+  const own = step === "epoch" ? "cost" : "fitness"; // what is climbed need not be a metric: for RankSVM it is minus its objective
+  const kinds = [[own, `${own} on the training part`], ["metric", "metric on the validation part"]];
   const draws = [];
   panels.replaceChildren();
   for (const [field, text] of kinds) {
@@ -91,7 +102,7 @@ function drawCurves(panels, trainings) {
     if (!lines.length) continue;
     const figure = element("figure", { class: "chart", "data-chart": field });
     panels.append(element("div", {}, element("h3", {}, text), figure, lineKey(lines)));
-    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field === "cost" ? "cost" : "metric", whole: true }));
+    draws.push(() => drawLines(figure, lines, { labelX: step, labelY: field, whole: true }));
   }
   draws.forEach((draw) => draw()); // only now each panel has its width
 }
@@ -119,7 +130,7 @@ function prepareStudy(root, study) {
       })).filter((line) => line.points.length);
       const figure = element("figure", { class: "chart", "data-study-chart": name });
       panels.append(element("div", {}, element("h3", {}, STUDY_LABELS[name] || name), figure, rankers.length > 1 ? lineKey(lines) : null));
-      const claims = name === "noise" ? [{ y: 0.8, at: 0.75, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25, beside: "paper: barely falls" }, { x: 0.75 }] : [];
+      const claims = name === "noise" ? [{ y: 0.8, at: 0.75, text: "paper: above 0.80 at σ = 0.75" }, { x: 0.25, beside: "barely falls" }, { x: 0.75 }] : [];
       draws.push(() => drawLines(figure, lines, { labelX: STUDY_LABELS[name] || name, labelY: "NDCG@20", log: name === "size", whole: name !== "noise", claims, bounds: [0, 1] }));
     }
     draws.forEach((draw) => draw());

@@ -23,6 +23,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const finite = (values) => values.filter((value) => value !== null && Number.isFinite(value));
 const signed = (value, digits = 4) => (value >= 0 ? "+" : "−") + Math.abs(value).toFixed(digits);
 const pInWords = (p) => (p < 0.001 ? "< 0.001" : "= " + p.toFixed(3));
+const counted = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const short = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
 
 function linear(domain, range) {

@@ -29,7 +29,7 @@ class Explorer {
   get query() { return this.examples.queries[Number(this.queryPicker.value)]; }
 
   draw() {
-    offer(this.queryPicker, this.examples.queries.map((one, n) => [n, `${one.query} (${one.fold}, ${one.documents.length} documents)`]));
+    offer(this.queryPicker, this.examples.queries.map((one, n) => [n, `${one.query} (${one.fold}, ${counted(one.documents.length, "document")})`]));
     const lists = this.root.querySelector(".lists");
     const orders = ["a", "b"].map((which) => this.order(this.view[which]));
     lists.replaceChildren(this.head("a"), element("div", { class: "head between" }), this.head("b"),
