@@ -55,6 +55,7 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "no teacher": changed(teacher=None),
     "teacher's share 0.25": changed(teacher_share=0.25),
     "teacher's share 0.75": changed(teacher_share=0.75),
+    "piecewise-linear": changed(transform="piecewise-linear"),
     "standardised features": changed(transform="standard"),
     "quantiles of the normal": changed(transform="quantile-normal"),
     "signed logarithm": changed(transform="signed-log"),

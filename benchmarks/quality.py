@@ -9,7 +9,8 @@ only reported: NDCG@10 and MAP, means over the folds with standard errors.
 
 At the end, ours against the best peer of each data set: the difference of the means, and over the queries of
 all data sets the randomisation test of paired samples. The data is not part of the project: it is looked for
-where the environment variable DIRECTRANKER_DATA points, then in ../shared/data.
+where the environment variable DIRECTRANKER_DATA points, then in ../shared/data. A set without folds, such as a sample
+of MSLR-WEB10K, has its queries dealt to five folds.
 
 Trainings run side by side, each on one thread, as many as there are cores; `s/fold` is what one of them took.
 
@@ -34,7 +35,7 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
-from directranker import Fold, RankingDataset, evaluate_per_query, read_folds
+from directranker import Fold, RankingDataset, concatenate, evaluate_per_query, read_folds, read_letor
 from directranker.experiments.significance import randomisation_test
 from directranker.rankers import (
     AdaRank,
@@ -55,6 +56,8 @@ from measuring import machine
 from peers import PEERS, Measure, Scores, best_on_vali
 
 METRICS = ("ndcg@10", "map")
+LOWEST_RELEVANT = {"MSLR-WEB10K-sample": 2}
+"""The lowest label that is relevant in the paper's protocol, where it is not 1."""
 CONVENTIONS = {"paper": "paper", "graded": "ranklib"}
 LEAD = {"DirectRanker": 0.0, "Ensemble of 5": 0.004}
 """How far these must be ahead of the best peer, in both metrics on each data set."""
@@ -179,12 +182,23 @@ def folds_of(name: str, protocol: str) -> Iterator[Fold]:
     folder = Path(os.environ.get("DIRECTRANKER_DATA", beside)) / name
     if not folder.is_dir():
         sys.exit(f"{folder} is not there; set DIRECTRANKER_DATA to a folder that has {name}")
-    for fold in read_folds(folder):
+    for fold in read_folds(folder) if (folder / "Fold1").is_dir() else dealt_folds(folder):
         parts = (fold.train, fold.vali, fold.test)
         if protocol == "paper":
-            parts = tuple(part.binarise(1).only_queries_with_relevant() for part in parts)  # type: ignore[assignment]
+            lowest = LOWEST_RELEVANT.get(name, 1)
+            parts = tuple(part.binarise(lowest).only_queries_with_relevant() for part in parts)  # type: ignore[assignment]
         train, vali, test = (replace(part, original_rows=None) for part in parts)
         yield Fold(fold.name, train, vali, test)
+
+
+def dealt_folds(folder: Path) -> Iterator[Fold]:
+    """Five folds of all queries of the folder's texts: a fifth is vali, another is test."""
+    data = concatenate([read_letor(path) for path in sorted(folder.glob("*.txt"))])
+    fifth = np.random.default_rng(7).permutation(data.n_queries) % 5
+    for number in range(5):
+        is_vali, is_test = fifth == (number + 1) % 5, fifth == number
+        parts = (data.select(np.flatnonzero(one)) for one in (~is_vali & ~is_test, is_vali, is_test))
+        yield Fold(f"dealt {number + 1}", *parts)
 
 
 def print_row(name: str, row: Row, required: tuple[float, float] | None) -> bool:

@@ -12,7 +12,12 @@ import torch
 from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, example_dataset, load_ranker
 from directranker.rankers.ensemble import standardised
 
-QUICK: dict[str, Any] = {"max_epochs": 1, "hidden_layers": (4,), "teacher": None}
+QUICK: dict[str, Any] = {
+    "max_epochs": 1,
+    "hidden_layers": (4,),
+    "teacher": None,
+    "transform": "piecewise-linear",
+}
 
 
 def linear_net(n_columns: int) -> torch.nn.Module:
@@ -40,7 +45,7 @@ def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDat
     ("ranker", "vary"),
     [
         (DirectRanker(**QUICK), None),
-        (DirectRanker(**QUICK, transform="standard"), "auto"),
+        (DirectRanker(**{**QUICK, "transform": "standard"}), "auto"),
         (DirectRanker(**QUICK, feature_net=linear_net), "auto"),
     ],
 )

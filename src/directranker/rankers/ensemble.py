@@ -24,12 +24,14 @@ from sklearn.base import clone
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
 from directranker.rankers.base import Ranker, as_seed
+from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["Ensemble"]
 
-BY_ITSELF, IN_ITS_LIST = "piecewise-linear", "in-context"
+IN_ITS_LIST = "in-context"
+TURNS = {IN_BINS: [IN_ITS_LIST, IN_BINS], SCALED: [SCALED, IN_ITS_LIST]}  # what members see, by what suits
 FEWEST_QUERIES, FEWEST_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
 
 
@@ -44,8 +46,8 @@ class Ensemble(Ranker):
         How many.
     vary
         Parameters in which they differ besides the seed, each with values that they take in turn, such as
-        `{"hidden_layers": [64, 256]}`. `"auto"`: rankers of piecewise-linear features see documents within
-        their lists and by themselves in turn (`transform` is `"in-context"`, then `"piecewise-linear"`),
+        `{"hidden_layers": [64, 256]}`. `"auto"`: rankers whose `transform` is `"cross-validated"` or
+        `"piecewise-linear"` see documents within their lists (`"in-context"`) and by themselves in turn,
         from 30 queries and 3,000 documents on. None: the seed only.
     random_state
         The seed that theirs come from.
@@ -74,39 +76,43 @@ class Ensemble(Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
         if self.n < 1:
             raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
-        seeds = np.random.default_rng(as_seed(self.random_state)).integers(2**31, size=self.n)
-        differences = self._differences(data)
+        seed = as_seed(self.random_state)
+        seeds = np.random.default_rng(seed).integers(2**31, size=self.n)
+        differences = self._differences(data, validation, seed)
         members = []
-        for number, seed in enumerate(seeds):
+        for number, own_seed in enumerate(seeds):
             own = {name: values[number % len(values)] for name, values in differences.items()}
-            members.append(clone(self.ranker).set_params(random_state=int(seed), **own))
-            self._share_input_with(members[-1])
+            member = clone(self.ranker).set_params(random_state=int(own_seed), **own)
+            members.append(self._sharing(member))
         self.rankers_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(member, data, validation) for member in members
         )
 
-    def _differences(self, data: TrainingData) -> Mapping[str, Sequence[Any]]:
+    def _differences(
+        self, data: TrainingData, validation: TrainingData | None, seed: int
+    ) -> Mapping[str, Sequence[Any]]:
         """The values that members take in turn, by parameter."""
-        if self.vary is None:
-            return {}
-        if isinstance(self.vary, str) and self.vary == AUTO:
-            given = self.ranker.get_params(deep=False)
-            sees_bins = str(given.get("transform")) == BY_ITSELF
-            # A net of one's own may want a certain number of columns.
-            may_vary = sees_bins and given.get("feature_net") is None
-            enough = data.n_queries >= FEWEST_QUERIES and len(data.relevance) >= FEWEST_DOCUMENTS
-            return {"transform": [IN_ITS_LIST, BY_ITSELF]} if may_vary and enough else {}
-        if not isinstance(self.vary, Mapping):
-            raise TypeError(f"vary is {self.vary!r}; give 'auto', None or values by parameter")
-        for name, values in self.vary.items():
-            if not isinstance(values, list | tuple) or not values:
-                raise TypeError(f"vary has {values!r} for {name}; give a list of values")
-        return self.vary
+        vary: Mapping[str, Sequence[Any]] = {}
+        is_auto = isinstance(self.vary, str) and self.vary == AUTO
+        if self.vary is not None and not is_auto:
+            vary = _checked(self.vary)
+        given = self.ranker.get_params(deep=False).get("transform")
+        if "transform" in vary or not isinstance(given, str) or given not in (CROSS_VALIDATED, IN_BINS):
+            return vary
+        # Members would all choose the same, so it is chosen once.
+        ranker = self._sharing(clone(self.ranker))
+        chosen = meant_encoding(ranker, data, validation, seed=seed)
+        enough = data.n_queries >= FEWEST_QUERIES and len(data.relevance) >= FEWEST_DOCUMENTS
+        # A net of one's own may want a certain number of columns.
+        in_turn = is_auto and enough and ranker.get_params(deep=False).get("feature_net") is None
+        return {**vary, "transform": TURNS[chosen] if in_turn else [chosen]}
 
-    def _share_input_with(self, member: Ranker) -> None:
+    def _sharing(self, member: Ranker) -> Ranker:
+        """The member, told what the input is."""
         for name in ("n_features_in_", "feature_names_in_", "input_shape_"):
             if hasattr(self, name):
                 setattr(member, name, getattr(self, name))
+        return member
 
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
         """The ranking function r(a, b), row by row, with all rows standardised as one list."""
@@ -123,6 +129,15 @@ class Ensemble(Ranker):
         for ranker in self.rankers_:
             total += standardised(ranker._scores(table, query), query)
         return (total / len(self.rankers_)).astype(np.float32)
+
+
+def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
+    if not isinstance(vary, Mapping):
+        raise TypeError(f"vary is {vary!r}; give 'auto', None or values by parameter")
+    for name, values in vary.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise TypeError(f"vary has {values!r} for {name}; give a list of values")
+    return vary
 
 
 def _fitted(ranker: Ranker, data: TrainingData, validation: TrainingData | None) -> Ranker:

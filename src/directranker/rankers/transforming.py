@@ -54,10 +54,11 @@ class TransformingRanker(Ranker):
         scores[order] = self._scores(both[order], np.zeros(len(both), dtype=np.int64))
         return scores[: len(first)], scores[len(first) :]
 
-    def _fit_transform(self, data: TrainingData, seed: int) -> None:
-        """Fit `transform_` on what is trained on, and on nothing else."""
+    def _fit_transform(self, data: TrainingData, seed: int, transform: Any = None) -> None:
+        """Fit `transform_`, the given one or the parameter, on what is trained on, and on nothing else."""
         sample, query = data.sample(FITTED_ROWS, seed)
-        self.transform_ = as_transform(self._transform).fit(sample, qid=query)
+        chosen = self._transform if transform is None else transform
+        self.transform_ = as_transform(chosen).fit(sample, qid=query)
 
 
 def n_columns_of(transform: Any) -> int:

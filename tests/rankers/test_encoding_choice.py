@@ -1,0 +1,143 @@
+"""Which encoding a DirectRanker takes where it may choose: the one that orders unseen queries better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, load_ranker
+from directranker.data.transforms import AutoTransform, PiecewiseLinear
+from directranker.rankers import encoding_choice, unseen_scores
+from directranker.rankers.encoding_choice import MOST_DOCUMENTS, meant_encoding
+from directranker.rankers.training_data import TrainingData
+from directranker.training.records import EpochRecord
+
+QUICK: dict[str, Any] = {
+    "max_epochs": 25,
+    "hidden_layers": (32,),
+    "batch_queries": 4,
+    "dropout": 0.2,
+    "teacher": None,
+    "random_state": 0,
+}
+LENGTH = 20
+
+
+def queries(n_queries: int, *, bands: bool) -> RankingDataset:
+    """Long tails whose logarithms add up to the relevance; or what counts is to be near the middle."""
+    rng = np.random.default_rng(0)
+    logarithms = rng.normal(scale=2, size=(n_queries * LENGTH, 60))
+    merit = -np.abs(logarithms[:, 0]) if bands else logarithms[:, :30].sum(axis=1)
+    labels = (merit > np.quantile(merit, 0.7)).astype(np.float64)
+    starts = np.arange(0, len(labels) + 1, LENGTH)
+    return RankingDataset(np.exp(logarithms).astype(np.float32), labels, starts, np.arange(n_queries))
+
+
+def training_data(data: RankingDataset) -> TrainingData:
+    return TrainingData(data.features, None, data.relevance, data.offsets)
+
+
+@pytest.mark.parametrize(("bands", "expected"), [(False, AutoTransform), (True, PiecewiseLinear)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_suits_the_data_is_taken(bands: bool, expected: type, seed: int) -> None:
+    ranker = DirectRanker(**{**QUICK, "random_state": seed}).fit(queries(40, bands=bands))
+    assert isinstance(ranker.transform_, expected)
+    assert ranker.get_params()["transform"] == "cross-validated"  # the parameter stays as it was given
+
+
+def test_held_out_queries_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = {"piecewise-linear": 0.5, "auto": 0.4}
+    tried: list[str] = []
+
+    def scores(ranker: Any, data: TrainingData, *_: Any, **__: Any) -> Any:
+        tried.append(ranker.get_params()["transform"])
+        return np.full(len(data.relevance), costs[tried[-1]])
+
+    monkeypatch.setattr(encoding_choice, "unseen_scores", scores)
+    monkeypatch.setattr(
+        encoding_choice, "as_log_odds", lambda scores, _: unseen_scores.LogOdds(scores, scores[0])
+    )
+    data = training_data(queries(30, bands=True))
+    assert meant_encoding(DirectRanker(), data, None, seed=0) == "auto"
+    costs["auto"] = 0.6
+    assert meant_encoding(DirectRanker(), data, None, seed=0) == "piecewise-linear"
+    assert tried == ["piecewise-linear", "auto"] * 2
+
+
+def a_net(n_columns: int) -> torch.nn.Module:
+    return torch.nn.Linear(n_columns, 2)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "n_queries", "meant"),
+    [
+        (DirectRanker(), 29, "piecewise-linear"),
+        (DirectRanker(), MOST_DOCUMENTS // LENGTH + 1, "piecewise-linear"),
+        (DirectRanker(feature_net=a_net), 40, "piecewise-linear"),
+        (DirectRanker(transform="standard"), 40, "standard"),
+        (DirectRanker.paper(), 40, "quantile-normal"),
+        (RankSVM(), 40, "auto"),
+    ],
+)
+def test_nothing_is_tried_where_there_is_no_choice(
+    ranker: Any, n_queries: int, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding_choice, "unseen_scores", None)  # calling it would fail
+    data = training_data(queries(n_queries, bands=False))
+    assert meant_encoding(ranker, data, None, seed=0) == meant
+
+
+@pytest.mark.parametrize("vary", [None, "auto", {"dropout": [0.1, 0.3]}])
+def test_an_ensemble_chooses_once(vary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt: list[int] = []
+    learn = DirectRanker._learn
+
+    def counted(ranker: DirectRanker, data: TrainingData, validation: TrainingData | None) -> None:
+        learnt.append(len(data.relevance))
+        learn(ranker, data, validation)
+
+    monkeypatch.setattr(DirectRanker, "_learn", counted)
+    ensemble = Ensemble(DirectRanker(**QUICK), 3, vary=vary, random_state=0).fit(queries(30, bands=False))
+    assert [member.get_params()["transform"] for member in ensemble.rankers_] == ["auto"] * 3
+    assert len(learnt) == 3 + 12  # the members, and both encodings twice on three folds
+
+
+def test_members_of_scaled_features_see_their_lists_too() -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 3, random_state=0).fit(queries(150, bands=False))
+    seen = [member.get_params()["transform"] for member in ensemble.rankers_]
+    assert seen == ["auto", "in-context", "auto"]
+
+
+def test_the_choice_is_saved_and_repeated(tmp_path: Path) -> None:
+    data = queries(40, bands=False)
+    ranker = DirectRanker(**QUICK).fit(data)
+    scores = ranker.predict(data)
+    np.testing.assert_array_equal(DirectRanker(**QUICK).fit(data).predict(data), scores)
+    ranker.save(tmp_path / "model")
+    again = load_ranker(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(data), scores)
+    assert isinstance(again.transform_, AutoTransform)
+
+
+def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    data = queries(40, bands=False)
+
+    def stop(record: EpochRecord) -> None:
+        if record.epoch == 2:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        DirectRanker(**QUICK, checkpoint=tmp_path, callbacks=[stop]).fit(data)
+    resumed = DirectRanker(**QUICK, checkpoint=tmp_path).fit(data)
+    np.testing.assert_array_equal(resumed.predict(data), DirectRanker(**QUICK).fit(data).predict(data))
+
+
+def test_scores_that_tell_nothing_cost_log_2() -> None:
+    data = training_data(queries(5, bands=False))
+    odds = unseen_scores.as_log_odds(np.zeros(len(data.relevance)), data)
+    assert odds.cost == pytest.approx(np.log(2))
+    assert not odds.logits.any()
