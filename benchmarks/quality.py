@@ -3,14 +3,14 @@
 Five folds. Whatever is fitted is fitted on train, early stopping and every choice look at vali, and test is
 only reported: NDCG@10 and MAP, means over the folds with standard errors.
 
-- `--protocol paper`: labels ≥ 1 are relevant, queries without a relevant document are left out, convention
+- `--protocol paper`: labels ≥ 1 (≥ 2 for MSLR-WEB10K) are relevant, queries without a relevant document are left out, convention
   `paper`
 - `--protocol graded`: labels and queries as they are, convention `ranklib`
 
 At the end, ours against the best peer of each data set: the difference of the means, and over the queries of
 all data sets the randomisation test of paired samples. The data is not part of the project: it is looked for
-where the environment variable DIRECTRANKER_DATA points, then in ../shared/data. A set without folds, such as a sample
-of MSLR-WEB10K, has its queries dealt to five folds.
+where the environment variable DIRECTRANKER_DATA points, then in ../shared/data. A set without folds, such as
+the sample of MSLR-WEB10K, has its queries dealt to five folds.
 
 Trainings run side by side, each on one thread, as many as there are cores; `s/fold` is what one of them took.
 
