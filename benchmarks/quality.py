@@ -3,8 +3,8 @@
 Five folds. Whatever is fitted is fitted on train, early stopping and every choice look at vali, and test is
 only reported: NDCG@10 and MAP, means over the folds with standard errors.
 
-- `--protocol paper`: labels ≥ 1 (≥ 2 for MSLR-WEB10K) are relevant, queries without a relevant document are left out, convention
-  `paper`
+- `--protocol paper`: labels ≥ 1 (≥ 2 for MSLR-WEB10K) are relevant, queries without a relevant document are
+  left out, convention `paper`
 - `--protocol graded`: labels and queries as they are, convention `ranklib`
 
 At the end, ours against the best peer of each data set: the difference of the means, and over the queries of

@@ -101,10 +101,11 @@ class Ensemble(Ranker):
             return vary
         # Members would all choose the same, so it is chosen once.
         ranker = self._sharing(clone(self.ranker))
-        chosen = meant_encoding(ranker, data, validation, seed=seed)
+        parameters = ranker.get_params(deep=False)
+        chosen = meant_encoding(ranker, data, validation, seed=seed, progress=parameters.get("progress"))
         enough = data.n_queries >= FEWEST_QUERIES and len(data.relevance) >= FEWEST_DOCUMENTS
         # A net of one's own may want a certain number of columns.
-        in_turn = is_auto and enough and ranker.get_params(deep=False).get("feature_net") is None
+        in_turn = is_auto and enough and parameters.get("feature_net") is None
         return {**vary, "transform": TURNS[chosen] if in_turn else [chosen]}
 
     def _sharing(self, member: Ranker) -> Ranker:
