@@ -97,6 +97,8 @@ OURS = [
     Contender("LambdaMART", LambdaMART, (0.725, 0.648)),
     Contender("LambdaDirectRanker", LambdaDirectRanker),
     Contender("DirectRanker", DirectRanker, (0.735, 0.661)),
+    Contender("DirectRanker in bins", partial(DirectRanker, transform="piecewise-linear")),
+    Contender("DirectRanker scaled", partial(DirectRanker, transform="auto")),
     Contender("Ensemble of 5", ensemble),
 ]
 
@@ -206,7 +208,7 @@ def print_row(name: str, row: Row, required: tuple[float, float] | None) -> bool
     errors = row.per_fold.std(axis=0, ddof=1) / np.sqrt(len(row.per_fold))
     cells = "".join(f"  {mean:.4f} ± {error:.4f}" for mean, error in zip(row.means, errors, strict=True))
     needed = "" if required is None else "  ≥ " + " / ".join(f"{value:.3f}" for value in required)
-    print(f"{name:20}{cells}{row.seconds:>10.2f}{needed}", flush=True)
+    print(f"{name:22}{cells}{row.seconds:>10.2f}{needed}", flush=True)
     return required is None or bool(np.all(row.means >= required))
 
 
@@ -250,7 +252,7 @@ def main() -> None:
     for data in options.data.split(","):
         folds = list(folds_of(data, options.protocol))
         print(f"\n{data}, protocol {options.protocol}, {len(folds)} folds, seeds 0 to {options.seeds - 1}\n")
-        print(f"{'':20}{'NDCG@10':>17}{'MAP':>17}{'s/fold':>10}  required")
+        print(f"{'':22}{'NDCG@10':>17}{'MAP':>17}{'s/fold':>10}  required")
         sets[data] = {}
         for name in names:
             sets[data][name] = run(name, folds, options.seeds, options.protocol, options.jobs)
