@@ -139,10 +139,17 @@ def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> 
     assert ranker.stopped_ == "max_epochs"
 
 
-def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(data: RankingDataset) -> None:
+@pytest.mark.parametrize("transform", ["piecewise-linear", "auto", "cross-validated"])
+def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
+    data: RankingDataset, transform: str
+) -> None:
     with pytest.warns(TrainingWarning, match="learning rate .* may be too high"):
         ranker = small(
-            optimizer="sgd", learning_rate=1e30, cost="exponential", head_activation="identity"
+            optimizer="sgd",
+            learning_rate=1e30,
+            cost="exponential",
+            head_activation="identity",
+            transform=transform,
         ).fit(data)
     assert ranker.stopped_ == "non_finite"
     assert np.isfinite(ranker.predict(data)).all()

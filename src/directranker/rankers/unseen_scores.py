@@ -84,10 +84,11 @@ def _scores_of_new(
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always", TrainingWarning)
         learner._learn(data, validation)
+        scores: FloatArray = learner._scores(held_out.features, held_out.query_of_row).astype(np.float64)
     if getattr(learner, "stopped_", "") == "interrupted":
         raise KeyboardInterrupt
-    scores: FloatArray = learner._scores(held_out.features, held_out.query_of_row).astype(np.float64)
-    return scores
+    # A ranker that went astray knows nothing of documents whose scores overflow.
+    return np.where(np.isfinite(scores), scores, 0.0)
 
 
 def as_log_odds(scores: FloatArray, data: TrainingData) -> LogOdds:

@@ -88,9 +88,11 @@ class Validation:
         cuts = np.array(even_cuts(n_rows, n_rows // VALIDATION_LIST))
         return cls(features, relevance[order], cuts, metric, order)
 
-    def measure(self, score: Scorer) -> float:
-        """The mean of the metric with the net, in evaluation mode, as it is."""
+    def measure(self, score: Scorer) -> float | None:
+        """The mean of the metric with the net, in evaluation mode, as it is; None where a score is NaN."""
         scores = score_documents(score, self.features, len(self.relevance))
+        if np.isnan(scores).any():
+            return None
         in_order = scores if self.order is None else scores[self.order]
         return self.metric(self.relevance, in_order, offsets=self.offsets)
 
@@ -263,6 +265,8 @@ class _Training:
                 break
         self.net.eval()
         metric = None if self.validation is None else self.validation.measure(self.scores_of)
+        if self.validation is not None and metric is None:
+            return "non_finite"
         return EpochRecord(
             epoch=epoch + 1,
             cost=float(np.average(costs, weights=weights)) if costs else 0.0,
