@@ -177,8 +177,10 @@ def main() -> None:
         whole = list(folds_of(data, options.protocol))
         for n_queries in map(int, options.queries.split(",")):
             folds = [inner_fold(fold, number, n_queries) for number, fold in enumerate(whole)]
-            sizes = n_queries or f"all ({whole[0].train.n_queries} in the first fold)"
-            print(f"\n{data}, protocol {options.protocol}, queries: {sizes}, seeds: {options.seeds}\n")
+            first = folds[0].train
+            queries = n_queries or "all"
+            print(f"\n{data}, protocol {options.protocol}, queries: {queries}, seeds: {options.seeds}")
+            print(f"to learn from in the first fold: {first.n_queries}, {first.n_documents} documents\n")
             print(f"{'':26}{'NDCG@10':>8}{'MAP':>8}{'NDCG@10 to default':>19}{'MAP to default':>19}")
             reference = measure("default", folds, options.seeds, options.protocol, options.jobs)
             print_row("default", reference, reference)

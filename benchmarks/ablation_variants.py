@@ -172,7 +172,7 @@ def smoothed_cross_entropy(r: Tensor, y_i: Tensor, y_j: Tensor, *, wrong: float 
 
 @dataclass(frozen=True)
 class MixedCost(ObjectiveCost):
-    """A cost of which half is another objective's."""
+    """A cost of which half of what labels say is another objective's; the teacher's share stays."""
 
     other: Objective = field(default_factory=Objective)
 
@@ -181,14 +181,18 @@ class MixedCost(ObjectiveCost):
         leaf = scores.detach().requires_grad_()
         cost = super().__call__(leaf, batch, seed=seed, progress=progress)
         weights = {"query_weight": batch.query_weight, "document_weight": batch.document_weight}
-        other = self.other(scores.detach().numpy(), batch.classes, seed=seed, **weights)
-        slopes = torch.as_tensor(leaf.grad) + torch.from_numpy(other.gradient)
-        scores.backward(slopes / 2)  # type: ignore[no-untyped-call]
-        return (cost + other.cost) / 2
+        own, other = (
+            objective(scores.detach().numpy(), batch.classes, seed=seed, **weights)
+            for objective in (self.objective, self.other)
+        )
+        half = (1 - self.teacher_share) / 2  # the share is 0 where there is no teacher
+        change = half * (other.gradient - own.gradient)
+        scores.backward(torch.as_tensor(leaf.grad) + torch.from_numpy(change))  # type: ignore[no-untyped-call]
+        return cost + half * (other.cost - own.cost)
 
 
 class MixedCosts(DirectRanker):
-    """The default with half of its cost from another objective."""
+    """The default with half of what labels say from another objective."""
 
     other = Objective("softmax", normalise="queries")
 
@@ -197,7 +201,7 @@ class MixedCosts(DirectRanker):
 
 
 class AllAndNeighbours(MixedCosts):
-    """Half of the cost from all pairs, half from those of neighbouring classes."""
+    """Half from all pairs, half from those of neighbouring classes."""
 
     other = Objective(pairs="adjacent", normalise="root")
 

@@ -65,7 +65,9 @@ def test_held_out_queries_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert meant_encoding(DirectRanker(), data, None, seed=0) == "auto"
     costs["auto"] = 0.6
     assert meant_encoding(DirectRanker(), data, None, seed=0) == "piecewise-linear"
-    assert tried == ["piecewise-linear", "auto"] * 2
+    costs["piecewise-linear"] = np.nan  # a net that went astray
+    assert meant_encoding(DirectRanker(), data, None, seed=0) == "auto"
+    assert tried == ["piecewise-linear", "auto"] * 3
 
 
 def a_net(n_columns: int) -> torch.nn.Module:

@@ -163,6 +163,11 @@ def test_a_wrong_teacher_is_refused(data: RankingDataset, options: dict[str, Any
         DirectRanker(**options).fit(data)
 
 
+def test_a_teacher_without_numbers_is_refused(data: RankingDataset) -> None:
+    with pytest.raises(ValueError, match="the teacher Oracle gives scores that are NaN or infinite"):
+        DirectRanker(teacher=Oracle(factor=float("nan")), random_state=0).fit(data.select(range(40)))
+
+
 def test_two_queries_are_too_few_to_be_taught(data: RankingDataset) -> None:
     with pytest.raises(ValueError, match=r"there are [12]: take teacher=None"):
         DirectRanker(teacher="trees").fit(data.select(range(2)))

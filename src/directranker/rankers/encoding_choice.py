@@ -15,8 +15,10 @@ turn, and the kind whose scores explain the labelled pairs better is taken.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from directranker.rankers.base import Ranker
@@ -65,6 +67,7 @@ def meant_encoding(
             title=f"trying {encoding}",
             progress=progress,
         )
-        return as_log_odds(scores, data).cost
+        # A net that went astray explains nothing; where both do, training itself says so.
+        return as_log_odds(scores, data).cost if np.isfinite(scores).all() else math.inf
 
     return min((IN_BINS, SCALED), key=cost)

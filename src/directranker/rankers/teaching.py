@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from directranker.rankers.base import Ranker
 from directranker.rankers.lambdamart import LambdaMART
 from directranker.rankers.net_ranker import AUTO
@@ -35,7 +37,6 @@ DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each
 def chosen_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
     """The ranker that is meant: `"trees"`, one that is given, or none; `"auto"` is trees on small data.
 
-    >>> import numpy as np
     >>> few = TrainingData(np.ones((3, 1), np.float32), None, np.array([0.0, 1.0, 2.0]), np.array([0, 3]))
     >>> chosen_teacher("auto", few) is None
     True
@@ -76,4 +77,9 @@ def beliefs_of(
     scores = unseen_scores(
         teacher, data, validation, seed=seed, n_repeats=N_REPEATS, title="teacher", progress=progress
     )
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            f"the teacher {type(teacher).__name__} gives scores that are NaN or infinite to queries that it "
+            "has not learnt from; mend it, or take teacher=None"
+        )
     return Beliefs(as_log_odds(scores, data).logits)
