@@ -163,8 +163,10 @@ def onnx_against_predict(
 ) -> list[Result]:
     """How many times as long as onnxruntime our own predict takes: query by query as in serving, in bulk.
 
-    In bulk also torch, by the same net on what the transform makes of the rows: `predict` sums the bins of a
-    piecewise-linear encoding without forming it, and no operator of ONNX does that.
+    In bulk also torch, by the same net on what the transform makes of the rows, and the product of that and
+    the first layer's weights, alone in a graph. `predict` sums the bins of a piecewise-linear encoding
+    without forming it, and no operator of ONNX does that. Where the bare product is slower than `predict`,
+    every graph is, and what is asked of ours is to be near the product.
     """
     import onnxruntime  # noqa: PLC0415 - an optional package
 
@@ -172,6 +174,7 @@ def onnx_against_predict(
     export_ranker(ranker, place / "onnx", to="onnx", rows=few)
     session = onnxruntime.InferenceSession(str(place / "onnx" / "model.onnx"))
     table = np.array(few.features)
+    bare, encoding = bare_product(ranker), ranker.transform_.transform(table)
     cuts: dict[str, Any] = {"query by query": few.offsets, "in bulk": [0, len(table)]}
     results = []
     for way, offsets in cuts.items():
@@ -182,12 +185,36 @@ def onnx_against_predict(
         }
         if way == "in bulk":
             works["torch"] = lambda: ranker.net_(torch.from_numpy(ranker.transform_.transform(table)))
+            works["the bare product"] = lambda: bare.run(None, {"encoding": encoding})
         with torch.no_grad():
             seconds = compare(works, rounds, warm=True)
+        required = {"predict": 1.0, "torch": 1.0}
+        if median(seconds.get("the bare product", [0.0])) > median(seconds["predict"]):
+            required = {"torch": 1.0, "the bare product": 0.5}
         for other in works.keys() - {"onnx"}:
             times = median(own / onnx for own, onnx in zip(seconds[other], seconds["onnx"], strict=True))
-            results.append((f"onnxruntime, {name}, {way}: times {other}'s rate", times, "≥ 1", times >= 1))
+            limit = required.get(other, 0.0)
+            row = f"onnxruntime, {name}, {way}: times {other}'s rate"
+            results.append((row, times, f"≥ {limit:g}" if limit else "", times >= limit))
     return results
+
+
+def bare_product(ranker: Any) -> Any:
+    """A session of onnxruntime that multiplies an encoding by the weights of a ranker's first layer."""
+    import onnx  # noqa: PLC0415 - optional packages
+    import onnxruntime  # noqa: PLC0415
+
+    weight = ranker.net_.state_dict()["feature_net.linear_1.weight"].numpy().T.copy()
+    kind, helper = onnx.TensorProto.FLOAT, onnx.helper
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["encoding", "weight"], ["sums"])],
+        "product",
+        [helper.make_tensor_value_info("encoding", kind, ["n", weight.shape[0]])],
+        [helper.make_tensor_value_info("sums", kind, ["n", weight.shape[1]])],
+        initializer=[onnx.numpy_helper.from_array(weight, "weight")],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    return onnxruntime.InferenceSession(made.SerializeToString())
 
 
 def microseconds_in_c(data: RankingDataset, ranker: Any, place: Path, *flags: str) -> float:
@@ -264,7 +291,8 @@ def main() -> None:
         if options.more_queries:
             results += memory(mslr_like(options.more_queries), place)
     for name, value, required, reached in results:
-        print(f"{name:70}{value:>10.2f}{required:>9}  {'reached' if reached else 'MISSED'}")
+        verdict = "" if not required else "reached" if reached else "MISSED"
+        print(f"{name:70}{value:>10.2f}{required:>9}  {verdict}")
     print(f"{data.n_documents} documents, {time.perf_counter() - started:.0f} s in all")
     sys.exit(0 if all(result[3] for result in results) else 1)
 

@@ -160,7 +160,10 @@ def read_plain_file(path: Path, most: float, advice: str) -> bytes:
 
 
 def _read_part(folder: Path, name: str, checksum: object, most: float) -> bytes:
-    advice = "if you know where it comes from, give load_ranker the ranker's class: trust=[DirectRanker]"
+    advice = (
+        "if you know where it comes from, give load_ranker the ranker's class, trust=[DirectRanker], or the "
+        "command its name, --trust DirectRanker"
+    )
     content = read_plain_file(folder / name, most, advice)
     if hashlib.sha256(content).hexdigest() != checksum:
         raise StorageError(f"{folder / name} is not the file that was saved; it is damaged or swapped")

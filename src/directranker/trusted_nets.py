@@ -12,7 +12,7 @@ Linear(in_features=5, out_features=3, bias=True)
 >>> net_from_words(words, trust=[])
 Traceback (most recent call last):
 PermissionError: the feature net is torch.nn.modules.linear:Linear; if you trust it, load the
-ranker by load_ranker(…, trust=[Linear])
+ranker by load_ranker(…, trust=[Linear]) or give the command --trust torch.nn.modules.linear:Linear
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from functools import partial
 from typing import Any
 
 __all__ = ["net_from_words", "words_of_net"]
+
+SCRIPT = "__main__"
 
 
 def words_of_net(feature_net: Any) -> dict[str, Any]:
@@ -47,14 +49,25 @@ def words_of_net(feature_net: Any) -> dict[str, Any]:
 
 def net_from_words(words: Any, trust: Iterable[type]) -> Callable[..., Any]:
     """The class that the words name, if it is trusted, with its options."""
-    name, options = words["class"], words["options"]
-    trusted = {_import_name(one): one for one in trust}
-    if name not in trusted:
-        short = str(name).rpartition(":")[2]
-        raise PermissionError(
-            f"the feature net is {name}; if you trust it, load the ranker by load_ranker(…, trust=[{short}])"
-        )
-    return partial(trusted[name], **options) if options else trusted[name]
+    name, options = str(words["class"]), words["options"]
+    for one in trust:
+        if _is_same_class(name, _import_name(one)):
+            return partial(one, **options) if options else one
+    raise PermissionError(
+        f"the feature net is {name}; if you trust it, load the ranker by load_ranker(…, "
+        f"trust=[{name.rpartition(':')[2]}]) or give the command --trust {_to_import(name)}"
+    )
+
+
+def _is_same_class(name: str, other: str) -> bool:
+    """A module is called __main__ while it runs as a script, and by its own name when it is imported."""
+    (module, _, path), (other_module, _, other_path) = name.rpartition(":"), other.rpartition(":")
+    return path == other_path and (module == other_module or SCRIPT in (module, other_module))
+
+
+def _to_import(name: str) -> str:
+    module, _, path = name.rpartition(":")
+    return f"YOUR_SCRIPT:{path}" if module == SCRIPT else name
 
 
 def _import_name(kind: type) -> str:

@@ -24,7 +24,6 @@ __all__ = [
     "STANDARD",
     "AsJson",
     "DataPath",
-    "ModelPath",
     "Overwrite",
     "RankerName",
     "Seed",
@@ -53,9 +52,6 @@ DataPath = Annotated[
         "to try it on.",
         show_default=False,
     ),
-]
-ModelPath = Annotated[
-    Path, typer.Argument(help="The folder of a saved ranker, as train makes it.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 RankerName = Annotated[str, typer.Option(help="Such as DirectRanker, LambdaMART, RankNet, RankSVM.")]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from directranker.cli.console import AsJson, ModelPath, console, print_json
+from directranker.cli.console import AsJson, console, print_json
+from directranker.cli.loading import ModelPath, Trust, load_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["info"]
 
 
-def info(model: ModelPath, as_json: AsJson = False) -> None:
+def info(model: ModelPath, as_json: AsJson = False, trust: Trust = None) -> None:
     """Say what a saved ranker is, how it was trained and by which versions.
 
     Example: `directranker info model`
     """
-    facts = _facts(model)
+    facts = _facts(model, trust)
     if as_json:
         print_json(facts)
         return
@@ -29,11 +30,11 @@ def info(model: ModelPath, as_json: AsJson = False) -> None:
     console().print(table, markup=False)
 
 
-def _facts(model: Path) -> dict[str, Any]:
+def _facts(model: Path, trust: Trust) -> dict[str, Any]:
     from directranker.export.description import feature_names
-    from directranker.persistence import load_ranker, read_versions
+    from directranker.persistence import read_versions
 
-    ranker = load_ranker(model)
+    ranker = load_model(model, trust)
     transform = getattr(ranker, "transform_", None)
     facts: dict[str, Any] = {
         "ranker": type(ranker).__name__,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, ModelPath, console, print_json, read_data
+from directranker.cli.console import AsJson, DataPath, console, print_json, read_data
+from directranker.cli.loading import ModelPath, Trust, load_model
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -25,6 +26,7 @@ def explain(
     worse: Annotated[str, typer.Option(help="The other document.", show_default=False)],
     top: Annotated[int, typer.Option(help="Show so many features; 0 for all.", min=0)] = 15,
     as_json: AsJson = False,
+    trust: Trust = None,
 ) -> None:
     """Show what each feature adds to the difference of two documents' scores; the parts sum to it.
 
@@ -32,9 +34,8 @@ def explain(
     """
     from directranker.data.formats import ReadOptions
     from directranker.explanation import explain_difference
-    from directranker.persistence import load_ranker
 
-    ranker = load_ranker(model)
+    ranker = load_model(model, trust)
     dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
     chosen = _query(dataset, query)
     explanation = explain_difference(

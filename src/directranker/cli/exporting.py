@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import ModelPath, Overwrite, read_data
+from directranker.cli.console import Overwrite, read_data
+from directranker.cli.loading import ModelPath, Trust, load_model
 
 __all__ = ["export"]
 
@@ -25,6 +26,7 @@ def export(
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the model is called; else the folder's name.")] = "",
     overwrite: Overwrite = False,
+    trust: Trust = None,
 ) -> None:
     """Write a saved ranker for another program, if that scores real rows as the ranker does.
 
@@ -32,9 +34,8 @@ def export(
     """
     from directranker.data.formats import ReadOptions
     from directranker.export import export_ranker
-    from directranker.persistence import load_ranker
 
-    ranker = load_ranker(model)
+    ranker = load_model(model, trust)
     data = read_data(rows, options=ReadOptions(n_features=ranker.n_features_in_))
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, read_data
+from directranker.cli.loading import ModelPath, Trust, load_model
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -18,7 +19,7 @@ __all__ = ["neighbours"]
 
 
 def neighbours(
-    model: Annotated[Path, typer.Argument(help="The folder of a saved ranker.", show_default=False)],
+    model: ModelPath,
     data: DataPath,
     query: Annotated[str | None, typer.Option(help="The query's id; the first one unless given.")] = None,
     threshold: Annotated[
@@ -35,6 +36,7 @@ def neighbours(
         int, typer.Option(help="How many queries go to that folder, unless one is named.", min=1)
     ] = 20,
     as_json: AsJson = False,
+    trust: Trust = None,
 ) -> None:
     """Sort a query's documents with a ranker and give r between each and the next.
 
@@ -47,9 +49,8 @@ def neighbours(
 
     from directranker.data.formats import ReadOptions
     from directranker.experiments.neighbours import compare_neighbours
-    from directranker.persistence import load_ranker
 
-    ranker = load_ranker(model)
+    ranker = load_model(model, trust)
     dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
     if threshold is not None:
         dataset = dataset.binarise(threshold)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from directranker.cli.console import EXAMPLE, STANDARD, DataPath, ModelPath, embedded_data, progress_bar
+from directranker.cli.console import EXAMPLE, STANDARD, DataPath, embedded_data, progress_bar
+from directranker.cli.loading import ModelPath, Trust, load_model
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -39,6 +40,7 @@ def rank(
     ] = None,
     top: Annotated[int | None, typer.Option(help="Only the best so many of each query.", min=1)] = None,
     tag: Annotated[str, typer.Option(help="The name of the run in a TREC run.")] = "directranker",
+    trust: Trust = None,
 ) -> None:
     """Rank documents by a saved ranker, a piece at a time, in memory that does not grow with the data.
 
@@ -47,7 +49,6 @@ def rank(
     Example: `directranker rank model example --out mine.run`
     """
     from directranker.data.ranking_files import ranking_format_of, ranking_writer
-    from directranker.persistence import load_ranker
     from directranker.ranking import ranked_tables, scored_tables
 
     kind = form.value if form else "trec" if out == STANDARD else ranking_format_of(out)
@@ -55,7 +56,7 @@ def rank(
         raise ValueError("scores stand for all documents in the order of the data; leave out --top")
     if kind == "parquet" and out == STANDARD:
         raise ValueError("Parquet cannot be written to standard output; give --out a name")
-    ranker = load_ranker(model)
+    ranker = load_model(model, trust)
     with _sink(out) as sink, ranking_writer(sink, kind, tag=tag) as write:
         pieces = _with_a_word_on_unused(_pieces(data, ranker.n_features_in_), ranker.n_features_in_)
         tables = scored_tables(ranker, pieces) if kind == "scores" else ranked_tables(ranker, pieces, top=top)

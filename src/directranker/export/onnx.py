@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 from directranker._version import __version__
 from directranker.data.checking import Features
 from directranker.export.description import Model, Net, Tree, Trees
-from directranker.export.layers import Layer
+from directranker.export.layers import LayerNorm
 from directranker.export.onnx_columns import encoded
 from directranker.export.onnx_graph import Graph
 from directranker.export.thresholds import at_most_float32
 
 __all__ = ["OPSET", "TREE_OPSET", "onnx_bytes", "onnx_scores"]
 
+Floats = NDArray[np.float32]
 OPSET, TREE_OPSET = 20, 3
 IR_VERSION = 10  # the oldest that knows these operators, so that older runtimes read it
 OPERATORS = {
@@ -75,11 +76,11 @@ def onnx_bytes(model: Model, *, name: str, metadata: dict[str, str] | None = Non
     return content
 
 
-def onnx_scores(content: bytes, table: Features) -> NDArray[np.float32]:
+def onnx_scores(content: bytes, table: Features) -> Floats:
     """The scores that onnxruntime gives."""
     runtime = _package("onnxruntime")
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    scores: NDArray[np.float32] = session.run(["scores"], {"features": table})[0]
+    scores: Floats = session.run(["scores"], {"features": table})[0]
     return scores
 
 
@@ -91,31 +92,48 @@ def _package(name: str) -> Any:
 
 
 def _net(graph: Graph, model: Net) -> None:
-    held, places = encoded(graph, model.columns, n_features=len(model.feature_names))
+    held, places, by_column = encoded(graph, model.columns, n_features=len(model.feature_names))
     for at, layer in enumerate(model.layers):
         # The columns come group by group, so the first weights are brought into that order.
         weight = layer.weight[:, places] if at == 0 else layer.weight
-        held = _layer(graph, held, layer, weight)
-    head = model.head if model.layers else model.head[places]
-    if head.dtype == np.float64:
-        held = graph.cast(held, np.float64)
-    # As a column: onnxruntime 1.31 miscounts the product of a transposed table, as bins are, and a vector.
-    product = graph.add("MatMul", held, graph.constant(head[:, None]))
-    scores = graph.add("Squeeze", product, graph.constant(np.array([1])))
-    graph.cast(scores, np.float32, output="scores")
+        held = _sums(graph, held, weight, layer.bias, by_column)
+        if layer.normalisation is not None:
+            held, by_column = graph.add("Transpose", held) if by_column else held, False
+            held = _normalised(graph, held, layer.normalisation)
+        held = _activated(graph, held, layer.activation)
+    _head(graph, held, model.head if model.layers else model.head[places], by_column)
 
 
-def _layer(graph: Graph, held: str, layer: Layer, weight: NDArray[np.float32]) -> str:
-    held = graph.add("Gemm", held, graph.constant(weight), graph.constant(layer.bias), transB=1)
-    norm = layer.normalisation
-    if norm is not None:
-        scale, bias = graph.constant(norm.weight), graph.constant(norm.bias)
-        held = graph.add("LayerNormalization", held, scale, bias, axis=-1, epsilon=norm.epsilon)
-    if layer.activation == "silu":
+def _sums(graph: Graph, held: str, weight: Floats, bias: Floats, by_column: bool) -> str:
+    if by_column:
+        return graph.add("Gemm", graph.constant(weight), held, graph.constant(bias[:, None]))
+    return graph.add("Gemm", held, graph.constant(weight), graph.constant(bias), transB=1)
+
+
+def _normalised(graph: Graph, held: str, norm: LayerNorm) -> str:
+    scale, bias = graph.constant(norm.weight), graph.constant(norm.bias)
+    return graph.add("LayerNormalization", held, scale, bias, axis=-1, epsilon=norm.epsilon)
+
+
+def _activated(graph: Graph, held: str, activation: str) -> str:
+    if activation == "silu":
         return graph.add("Mul", held, graph.add("Sigmoid", held))
-    if layer.activation == "leaky_relu":
+    if activation == "leaky_relu":
         return graph.add("LeakyRelu", held, alpha=0.01)
-    return held if layer.activation == "identity" else graph.add(OPERATORS[layer.activation], held)
+    return held if activation == "identity" else graph.add(OPERATORS[activation], held)
+
+
+def _head(graph: Graph, held: str, head: NDArray[Any], by_column: bool) -> None:
+    is_wide = head.dtype == np.float64
+    if is_wide:
+        held = graph.cast(held, np.float64)
+    # As a row or column: a vector is another case to each runtime, and has been computed wrongly by one.
+    factors = (graph.constant(head[None, :]), held) if by_column else (held, graph.constant(head[:, None]))
+    product, ones = graph.add("MatMul", *factors), graph.constant(np.array([0 if by_column else 1]))
+    if is_wide:
+        graph.cast(graph.add("Squeeze", product, ones), np.float32, output="scores")
+    else:
+        graph.add("Squeeze", product, ones, output="scores")
 
 
 def _trees(graph: Graph, model: Trees) -> None:

@@ -1,5 +1,8 @@
 """The transform in an ONNX graph: some operators for each group of columns.
 
+Bins are many times as many as features, so with them the table is (n_columns, n_documents): a feature's row
+is then copied as a whole to each of its bins, and the first layer's product needs nothing transposed.
+
 What is a difference of float32 numbers is one in float32 too; all else is computed in float64, as the
 transforms themselves do.
 """
@@ -7,7 +10,7 @@ transforms themselves do.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +20,44 @@ from directranker.export.columns import Columns, Copies, MissingMarks, NormalPla
 from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
 from directranker.export.onnx_graph import Graph
 
-__all__ = ["encoded"]
+__all__ = ["Encoded", "encoded"]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-def encoded(graph: Graph, groups: tuple[Columns, ...], *, n_features: int) -> tuple[str, IntArray]:
-    """Add what makes columns of the input `features`, group by group, and tell each column's place."""
+class Encoded(NamedTuple):
+    """A table in a graph: its name, the column of the encoding at each place, and which way it lies."""
+
+    name: str
+    places: IntArray
+    by_column: bool
+    """(n_columns, n_documents) instead of (n_documents, n_columns)."""
+
+
+def encoded(graph: Graph, groups: tuple[Columns, ...], *, n_features: int) -> Encoded:
+    """Add what makes columns of the input `features`, group by group."""
     if not groups:  # all columns are 0
         every = graph.add("Mul", "features", graph.constant(np.float32(0)))
-        return graph.add("Gather", every, graph.constant(np.empty(0, dtype=np.int64)), axis=1), np.empty(
-            0, int
-        )
-    parts = [_made(graph, group, n_features) for group in groups]
+        none = graph.add("Gather", every, graph.constant(np.empty(0, dtype=np.int64)), axis=1)
+        return Encoded(none, np.empty(0, int), by_column=False)
+    by_column = any(isinstance(group, Ramps) for group in groups)
+    parts = [_made(graph, group, n_features, by_column) for group in groups]
     places = np.concatenate([group.places for group in groups])
-    return (parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)), places
+    table = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0 if by_column else 1)
+    return Encoded(table, places, by_column)
 
 
-def _made(graph: Graph, group: Columns, n_features: int) -> str:
+def _made(graph: Graph, group: Columns, n_features: int, by_column: bool) -> str:
     if isinstance(group, Ramps):
         return _ramps(graph, group)
     x = "features"
     if not np.array_equal(group.features, np.arange(n_features)):
         x = graph.add("Gather", x, graph.constant(group.features), axis=1)
+    made = _of_each_value(graph, x, group)
+    return graph.add("Transpose", made) if by_column else made
+
+
+def _of_each_value(graph: Graph, x: str, group: Columns) -> str:
     if isinstance(group, Copies):
         return x
     if isinstance(group, MissingMarks):
@@ -56,19 +74,18 @@ def _without_nan(graph: Graph, value: str, dtype: type[np.floating]) -> str:
 
 
 def _ramps(graph: Graph, group: Ramps) -> str:
+    """(n_bins, n_documents)."""
     # A missing value fills no bin. It is replaced in the features, which are fewer than their bins; and Clip
     # need not keep NaN.
     missing = graph.add("IsNaN", "features")
     whole = graph.add("Where", missing, graph.constant(np.float32(-FLOAT32_MAX)), "features")
-    # Whole rows of the transposed table are copied ten times as fast as single numbers are.
     x = graph.add("Gather", graph.add("Transpose", whole), graph.constant(group.features), axis=0)
     width = group.high.astype(np.float64) - group.low
     # Wider than float32 is only a bin from its lowest to its highest numbers.
     narrow = np.minimum(width, FLOAT32_MAX).astype(np.float32)
     low, widths = (graph.constant(values[:, None]) for values in (group.low, narrow))  # (n_bins, 1)
     share = graph.add("Div", graph.add("Sub", x, low), widths)
-    filled = graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
-    return graph.add("Transpose", filled)
+    return graph.add("Clip", share, graph.constant(np.float32(0)), graph.constant(np.float32(1)))
 
 
 def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
