@@ -19,7 +19,8 @@ from directranker import CellStore, FitError, evaluate
 from directranker.model_selection import Part, Progress, fitting, run_fits, trained_for
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import cores_given, limited_threads, threads_each, with_threads
-from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM
+from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM, perceptron_scores
+from directranker.rankers.perceptron_kernels import add_bins
 from directranker.training.interrupts import DeferredInterrupt
 
 from search_processes import counting_fits, fit_of, lines_of, scores_in
@@ -196,3 +197,19 @@ def test_compilation_is_not_in_the_time(monkeypatch: pytest.MonkeyPatch) -> None
 def test_joblib_counts_the_cores_we_are_given() -> None:
     assert cores_given() <= len(os.sched_getaffinity(0))
     assert cores_given() == joblib.cpu_count()
+
+
+def test_no_measured_scoring_loads_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rankers score their first rows without it; a test part with more would be timed with its loading."""
+    ways: list[bool] = []
+
+    def watched(*arguments: Any, compiled_way: bool) -> Any:
+        ways.append(compiled_way)
+        return add_bins(*arguments, compiled_way=compiled_way)
+
+    monkeypatch.setattr(perceptron_scores, "add_bins", watched)
+    monkeypatch.setattr(fitting, "_warm", set())
+    fit = fit_of(DirectRanker(max_epochs=1))
+    run_fit(fit, {"map": "key"}, {"all": made_up()}, threads=1)
+    assert True in ways
+    assert ways[-1] is False  # of the test part, which is short

@@ -36,6 +36,7 @@ from directranker.model_selection.closer_look import look_closer
 from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
+from directranker.rankers.perceptron_scores import ROWS_WITHOUT_COMPILING
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["fit_by_query", "predict_by_query", "run_fit", "without_bar"]
@@ -51,6 +52,7 @@ SHORT = {
     "n_estimators": 2,
     "n": 1,
 }
+DOCUMENTS_OF_A_QUERY = 30  # in data that are made up for that
 _warm: set[str] = set()
 
 
@@ -209,20 +211,24 @@ def _warm_up(estimator: Any, n_features: int, *, validated: bool) -> None:
         for name in parameters
         if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
     }
-    made_up = _made_up(n_features)
+    few, many = (
+        _made_up(n_features, 8),
+        _made_up(n_features, 1 + ROWS_WITHOUT_COMPILING // DOCUMENTS_OF_A_QUERY),
+    )
     try:
         brief = clone(estimator).set_params(**short)
-        predict_by_query(fit_by_query(brief, made_up, made_up if validated else None), made_up)
+        predict_by_query(fit_by_query(brief, few, few if validated else None), many)
     except Exception:  # the real fit will tell what is wrong
         return
 
 
-def _made_up(n_features: int) -> RankingDataset:
+def _made_up(n_features: int, n_queries: int) -> RankingDataset:
     rng = np.random.default_rng(0)
-    relevance = np.tile(np.repeat([0.0, 1.0, 2.0], 10), 8)
+    relevance = np.tile(np.arange(DOCUMENTS_OF_A_QUERY) % 3.0, n_queries)
     features = rng.normal(size=(len(relevance), n_features)).astype(np.float32)
     features[:, :1] += relevance[:, None]
-    return RankingDataset(features, relevance, np.arange(9) * 30, np.arange(8))
+    offsets = np.arange(n_queries + 1) * DOCUMENTS_OF_A_QUERY
+    return RankingDataset(features, relevance, offsets, np.arange(n_queries))
 
 
 def in_json(value: Any) -> Any:
