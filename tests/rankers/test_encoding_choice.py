@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,25 +50,58 @@ def test_what_suits_the_data_is_taken(bands: bool, expected: type, seed: int) ->
     assert ranker.get_params()["transform"] == "cross-validated"  # the parameter stays as it was given
 
 
-def test_held_out_queries_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = {"piecewise-linear": 0.5, "auto": 0.4}
-    tried: list[str] = []
+class Folds:
+    """Stands for `scored_folds`: scores are the labels and some noise, or no numbers."""
 
-    def scores(ranker: Any, data: TrainingData, *_: Any, **__: Any) -> Any:
-        tried.append(ranker.get_params()["transform"])
-        return np.full(len(data.relevance), costs[tried[-1]])
+    def __init__(self, noise: dict[str, float]) -> None:
+        self.noise, self.tried = noise, list[str]()
 
-    monkeypatch.setattr(encoding_choice, "unseen_scores", scores)
-    monkeypatch.setattr(
-        encoding_choice, "as_log_odds", lambda scores, _: unseen_scores.LogOdds(scores, scores[0])
-    )
-    data = training_data(queries(30, bands=True))
-    assert meant_encoding(DirectRanker(), data, None, seed=0) == "auto"
-    costs["auto"] = 0.6
-    assert meant_encoding(DirectRanker(), data, None, seed=0) == "piecewise-linear"
-    costs["piecewise-linear"] = np.nan  # a net that went astray
-    assert meant_encoding(DirectRanker(), data, None, seed=0) == "auto"
-    assert tried == ["piecewise-linear", "auto"] * 3
+    def __call__(
+        self, ranker: Any, data: TrainingData, _: Any, *, seed: int, n_repeats: int
+    ) -> Iterator[tuple[Any, Any]]:
+        """The folds' queries, and the scores of their documents."""
+        encoding = ranker.get_params()["transform"]
+        rng = np.random.default_rng((seed, len(encoding)))
+        for number in range(3 * n_repeats):
+            self.tried.append(encoding)
+            held_out = np.arange(number % 3, data.n_queries, 3)
+            labels = data.take(held_out).relevance
+            yield held_out, labels + self.noise[encoding] * rng.normal(size=len(labels))
+
+
+@pytest.mark.parametrize(
+    ("in_bins", "scaled", "chosen", "n_folds"),
+    [
+        (0.2, 3.0, "piecewise-linear", 1),
+        (3.0, 0.2, "auto", 1),
+        (1.0, 1.1, "piecewise-linear", 6),
+        (1.1, 1.0, "auto", 6),
+        (np.nan, 3.0, "auto", 6),  # a net that went astray
+        (np.nan, np.nan, "piecewise-linear", 6),
+    ],
+)
+def test_held_out_queries_decide_and_no_more_than_needed(
+    in_bins: float, scaled: float, chosen: str, n_folds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folds = Folds({"piecewise-linear": in_bins, "auto": scaled})
+    monkeypatch.setattr(encoding_choice, "scored_folds", folds)
+    data = training_data(queries(60, bands=True))
+    assert meant_encoding(DirectRanker(), data, None, seed=0) == chosen
+    assert folds.tried == ["piecewise-linear", "auto"] * n_folds
+
+
+def test_a_few_standard_errors_are_clear() -> None:
+    rng = np.random.default_rng(0)
+    differences = rng.normal(size=50)
+    differences = (differences - differences.mean()) / differences.std(ddof=1) * np.sqrt(50)  # an error of 1
+    costs = np.full(50, 100.0)
+    for sign in (-1, 1):
+        assert not encoding_choice._is_clear(costs + differences + sign * 3.9, costs)
+        assert encoding_choice._is_clear(costs + differences + sign * 4.1, costs)
+    without_pairs = np.zeros(1000)
+    padded = np.append(costs + differences + 3.9, without_pairs), np.append(costs, without_pairs)
+    assert not encoding_choice._is_clear(*padded)
+    assert not encoding_choice._is_clear(np.array([2.0]), np.array([1.0]))
 
 
 def a_net(n_columns: int) -> torch.nn.Module:
@@ -88,7 +122,7 @@ def a_net(n_columns: int) -> torch.nn.Module:
 def test_nothing_is_tried_where_there_is_no_choice(
     ranker: Any, n_queries: int, meant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding_choice, "unseen_scores", None)  # calling it would fail
+    monkeypatch.setattr(encoding_choice, "scored_folds", None)  # calling it would fail
     data = training_data(queries(n_queries, bands=False))
     assert meant_encoding(ranker, data, None, seed=0) == meant
 
@@ -105,7 +139,9 @@ def test_an_ensemble_chooses_once(vary: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(DirectRanker, "_learn", counted)
     ensemble = Ensemble(DirectRanker(**QUICK), 3, vary=vary, random_state=0).fit(queries(30, bands=False))
     assert [member.get_params()["transform"] for member in ensemble.rankers_] == ["auto"] * 3
-    assert len(learnt) == 3 + 12  # the members, and both encodings twice on three folds
+    n_tried = len(learnt) - 3  # both encodings, on up to three folds twice
+    assert n_tried in (2, 4, 6, 12)
+    assert len(set(learnt[n_tried:])) == 1  # then the members, on all of it
 
 
 def test_members_of_scaled_features_see_their_lists_too() -> None:

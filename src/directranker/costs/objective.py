@@ -149,7 +149,8 @@ class Objective:
         )
         check_rows(len(array), plan)
         if self.is_compiled:
-            cost, gradient = run_plan(self, plan, array)
+            costs, gradient = run_plan(self, plan, array)
+            cost = float(costs.sum())
         else:
             leaf = torch.tensor(array, requires_grad=True)
             total = tensor_cost(self, plan, leaf)

@@ -46,8 +46,8 @@ Gradient = NDArray[np.floating[Any]]
 Scores = NDArray[np.floating[Any]]
 
 
-def run_plan(objective: Objective, plan: Plan, scores: Scores) -> tuple[float, Gradient]:
-    """The cost and its gradient; nan for a query with a score that is not finite, and for the whole."""
+def run_plan(objective: Objective, plan: Plan, scores: Scores) -> tuple[FloatArray, Gradient]:
+    """What each query adds to the cost, and the gradient; nan for a query with a score that is not finite."""
     finite = np.isfinite(scores)
     clean = finite.all()
     by_place = plan.classes.by_place(scores if clean else np.where(finite, scores, 0))
@@ -61,7 +61,7 @@ def run_plan(objective: Objective, plan: Plan, scores: Scores) -> tuple[float, G
         gradient[np.isin(query, query[~finite])] = np.nan
         costs[query[~finite]] = np.nan
     with np.errstate(over="ignore"):
-        return float(costs.sum()), gradient.astype(scores.dtype, copy=False)
+        return costs, gradient.astype(scores.dtype, copy=False)
 
 
 def _run_lists(

@@ -197,8 +197,8 @@ class MarginProblem:
 
     def _beyond(self, scores: FloatArray, margin: float) -> tuple[float, float, FloatArray]:
         """What pairs miss of a margin, summed; its squares, summed; and their slopes in the scores."""
-        cost, gradient = run_plan(self.objective, self.plan, scores / margin)
-        squares, slopes = margin**2 * cost, margin * gradient.astype(np.float64)
+        costs, gradient = run_plan(self.objective, self.plan, scores / margin)
+        squares, slopes = margin**2 * float(costs.sum()), margin * gradient.astype(np.float64)
         # Σ slope · score = −2 Σ max(0, margin − d) d, since each pair's slopes are opposite.
         missing = (squares - float(slopes @ scores) / 2) / margin
         return missing, squares, slopes
