@@ -50,11 +50,21 @@ def ensemble_of(n: int, **changes: Any) -> Callable[..., Any]:
     )
 
 
+def taught_by_nets(random_state: int, metric: str) -> DirectRanker:
+    """One net whose teacher are several that see lists, too."""
+    both = {"transform": ["in-context", "piecewise-linear"]}
+    teachers = Ensemble(DirectRanker(metric=metric, teacher=None, transform="piecewise-linear"), 4, vary=both)
+    return DirectRanker(
+        teacher=teachers, transform="piecewise-linear", metric=metric, random_state=random_state
+    )
+
+
 VARIANTS: dict[str, Callable[..., Any]] = {
     "default": changed(),
     "no teacher": changed(teacher=None),
     "teacher's share 0.25": changed(teacher_share=0.25),
     "teacher's share 0.75": changed(teacher_share=0.75),
+    "taught by nets": taught_by_nets,
     "piecewise-linear": changed(transform="piecewise-linear"),
     "standardised features": changed(transform="standard"),
     "quantiles of the normal": changed(transform="quantile-normal"),
