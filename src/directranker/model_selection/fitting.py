@@ -38,7 +38,7 @@ from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised
 
-__all__ = ["fit_by_query", "predict_by_query", "run_fit", "without_bar"]
+__all__ = ["fit_by_query", "predict_by_query", "run_fit", "shortened", "without_bar"]
 
 # What makes a fit long, and what it may be in one that only compiles kernels.
 SHORT = {
@@ -46,10 +46,10 @@ SHORT = {
     "max_steps": 2,
     "max_trees": 2,
     "max_rounds": 2,
-    "generations": 2,
+    "generations": 200,  # steps of few weights and of many
     "restarts": 1,
     "n_estimators": 2,
-    "n": 1,
+    "n": 2,  # the members of an ensemble may see different things
 }
 _warm: set[str] = set()
 
@@ -204,25 +204,37 @@ def _warm_up(estimator: Any, n_features: int, *, validated: bool) -> None:
     if kind in _warm:
         return
     _warm.add(kind)
-    short = {
-        name: SHORT[last]
-        for name in parameters
-        if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
-    }
     made_up = _made_up(n_features)
     try:
-        brief = clone(estimator).set_params(**short)
+        brief = shortened(estimator)
         predict_by_query(fit_by_query(brief, made_up, made_up if validated else None), made_up)
     except Exception:  # the real fit will tell what is wrong
         return
 
 
+def shortened(estimator: Any) -> Any:
+    """A clone whose fit is just long enough to call every kernel.
+
+    >>> from directranker.rankers import AdaRank, Ensemble
+    >>> shortened(Ensemble(AdaRank(), 9))
+    Ensemble(n=2, ranker=AdaRank(max_rounds=2))
+    """
+    parameters = estimator.get_params()
+    short = {
+        name: SHORT[last]
+        for name in parameters
+        if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
+    }
+    return clone(estimator).set_params(**short)
+
+
 def _made_up(n_features: int) -> RankingDataset:
-    rng = np.random.default_rng(0)
-    relevance = np.tile(np.repeat([0.0, 1.0, 2.0], 10), 8)
-    features = rng.normal(size=(len(relevance), n_features)).astype(np.float32)
+    """Queries enough for teachers and trials of encodings, documents enough to be scored by kernels."""
+    n_queries, length = 40, 75
+    relevance = np.tile(np.repeat([0.0, 1.0, 2.0], length // 3), n_queries)
+    features = np.random.default_rng(0).normal(size=(len(relevance), n_features)).astype(np.float32)
     features[:, :1] += relevance[:, None]
-    return RankingDataset(features, relevance, np.arange(9) * 30, np.arange(8))
+    return RankingDataset(features, relevance, np.arange(n_queries + 1) * length, np.arange(n_queries))
 
 
 def in_json(value: Any) -> Any:
