@@ -77,13 +77,16 @@ def small(**options: object) -> DirectRanker:
     return DirectRanker(**({"hidden_layers": (4,), "max_epochs": 2, "random_state": 0} | options))  # type: ignore[arg-type]
 
 
-def test_a_finished_fit_is_not_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("max_epochs", "stopped"), [(1, "max_epochs"), (99, "early_stopping")])
+def test_a_finished_fit_is_not_repeated(tmp_path: Path, max_epochs: int, stopped: str) -> None:
     data = example_dataset().select(range(30))
-    scores = small(checkpoint=tmp_path).fit(data).predict(data)
+    options = {"checkpoint": tmp_path, "max_epochs": max_epochs, "patience": 1, "learning_rate": 0.1}
+    first = small(**options).fit(data)
     seen: list[object] = []
-    again = small(checkpoint=tmp_path, callbacks=[seen.append]).fit(data)
+    again = small(**options, callbacks=[seen.append]).fit(data)
     assert seen == []
-    np.testing.assert_array_equal(again.predict(data), scores)
+    assert again.stopped_ == first.stopped_ == stopped
+    np.testing.assert_array_equal(again.predict(data), first.predict(data))
 
 
 def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -155,6 +155,36 @@ def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
     assert np.isfinite(ranker.predict(data)).all()
 
 
+class SquaredUntil:
+    """The squared cost of so many calls; then it is no number."""
+
+    def __init__(self, last: float) -> None:
+        self.left = last
+
+    def __call__(self, r: torch.Tensor, y_i: torch.Tensor, y_j: torch.Tensor) -> torch.Tensor:
+        """The cost of each pair."""
+        del y_i, y_j
+        self.left -= 1
+        return (1 - r) ** 2 * (1.0 if self.left >= 0 else torch.nan)
+
+
+def test_without_a_validation_part_the_last_whole_epoch_is_good(data: RankingDataset) -> None:
+    options: dict[str, Any] = {"early_stopping": False, "batch_queries": 10, "teacher": None}
+    n_batches = -(-data.n_queries // 10)
+    with pytest.warns(TrainingWarning, match="in epoch 4; training stopped and the last good weights"):
+        ranker = small(cost=SquaredUntil(3 * n_batches + 1), max_epochs=9, **options).fit(data)
+    assert (ranker.stopped_, ranker.n_epochs_, ranker.best_epoch_) == ("non_finite", 3, 3)
+    whole = small(cost=SquaredUntil(np.inf), max_epochs=3, **options).fit(data)
+    np.testing.assert_array_equal(ranker.predict(data), whole.predict(data))
+
+
+def test_weights_that_are_no_numbers_after_the_last_step_are_not_kept(data: RankingDataset) -> None:
+    with pytest.warns(TrainingWarning, match="learning rate .* may be too high"):
+        ranker = small(optimizer="sgd", learning_rate=1e39, max_steps=1, early_stopping=False).fit(data)
+    assert ranker.stopped_ == "non_finite"
+    assert np.isfinite(ranker.predict(data)).all()
+
+
 def test_an_interrupt_ends_after_the_batch_with_the_best_weights(data: RankingDataset) -> None:
     def interrupt(record: EpochRecord) -> None:
         if record.epoch == 2:
