@@ -228,10 +228,12 @@ class DirectRanker(NetRanker):
         from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.rankers.teaching import beliefs_of
         from directranker.training.batches import Lists
+        from directranker.training.checkpoints import kept_seed
         from directranker.training.devices import as_device
         from directranker.training.loop import Validation, train
 
-        seed = as_seed(self.random_state)
+        # Whoever gives no seed takes any, so that of a training to go on with.
+        seed = as_seed(kept_seed(self.checkpoint) if self.random_state is None else self.random_state)
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
@@ -381,18 +383,9 @@ class DirectRanker(NetRanker):
         left_out = {"checkpoint", "progress", "callbacks", "device", "random_state"}
         parameters = {name: value for name, value in self.get_params().items() if name not in left_out}
         parts = [data] if validation is None else [data, validation]
-        arrays = [
-            array
-            for part in parts
-            for array in (
-                part.features,
-                part.relevance,
-                part.offsets,
-                part.document_weight,
-                part.query_weight,
-            )
-        ]
-        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays))
+        names = ("features", "relevance", "offsets", "document_weight", "query_weight")
+        arrays = [getattr(part, name) for part in parts for name in names]
+        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays), seed)
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         from directranker.nn import compare_scores
