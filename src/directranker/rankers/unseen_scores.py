@@ -101,7 +101,11 @@ def as_log_odds(scores: FloatArray, data: TrainingData) -> LogOdds:
 
     def cost(logarithm: float) -> float:
         result = objective(
-            np.exp(logarithm) * unit, data.relevance, data.offsets, query_weight=data.query_weight
+            np.exp(logarithm) * unit,
+            data.relevance,
+            data.offsets,
+            query_weight=data.query_weight,
+            document_weight=data.document_weight,
         )
         return result.cost
 
