@@ -32,7 +32,7 @@ from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.tree_text import trees_from_text
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import can_measure, split_off_validation
 
 if TYPE_CHECKING:
     import lightgbm
@@ -162,7 +162,7 @@ class LambdaMART(Ranker):
         seed = as_seed(self.random_state)
         if validation is None and self.early_stopping:
             data, validation = split_off_validation(data, self.validation_fraction, seed)
-        if validation is not None and not _can_measure(metric, validation):
+        if validation is not None and not can_measure(metric, validation):
             validation = None
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
@@ -291,10 +291,6 @@ def _threads(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; give a number of threads, -1 for all cores, or None")
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
-
-
-def _can_measure(metric: Metric, data: TrainingData) -> bool:
-    return not np.isnan(metric(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets))
 
 
 def _weight_of_rows(data: TrainingData) -> FloatArray | None:
