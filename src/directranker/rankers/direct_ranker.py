@@ -262,7 +262,14 @@ class DirectRanker(NetRanker):
             self._options(seed),
             validation=None
             if validation is None
-            else Validation.of(encoded(validation), validation.relevance, validation.offsets, metric, seed),
+            else Validation.of(
+                encoded(validation),
+                validation.relevance,
+                validation.offsets,
+                metric,
+                seed,
+                document_weight=validation.weight_of_rows if validation.is_weighted else None,
+            ),
             checkpoint=checkpoint,
         )
         self.net_ = net.to("cpu")

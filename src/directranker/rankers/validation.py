@@ -8,6 +8,7 @@ import numpy as np
 
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
+from directranker.metrics.metric import mean_of_queries
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["can_measure", "measured_parts", "split_off_validation"]
@@ -37,13 +38,14 @@ def split_off_validation(
 
 
 def can_measure(metric: Metric, data: TrainingData) -> bool:
-    """Whether any query counts under the metric.
+    """Whether any query that weighs something counts under the metric.
 
     >>> data = TrainingData(np.ones((2, 1), np.float32), None, np.array([0.0, 0.5]), np.array([0, 2]))
     >>> can_measure(Metric.parse("ndcg:graded"), data), can_measure(Metric.parse("ndcg:paper"), data)
     (True, False)
     """
-    return not np.isnan(metric(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets))
+    values = metric.per_query(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets)
+    return not np.isnan(mean_of_queries(values, data.weight_of_queries))
 
 
 def measured_parts(

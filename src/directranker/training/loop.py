@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray, even_cuts
 from directranker.data.checking import Relevance
+from directranker.data.grouping import means_of_queries
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
+from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.sorting import FloatArray
 from directranker.nn.room import Room
 from directranker.nn.training_pass import Scorer, training_pass
 from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
@@ -72,21 +75,33 @@ class Validation:
     metric: Metric
     order: IntArray | None = None
     """The documents in the order of `relevance`, where that is not the features'."""
+    weight: FloatArray | None = None
+    """What each query counts in the mean; all the same where it is None."""
 
     @classmethod
     def of(
-        cls, features: EncodedFeatures, relevance: Relevance, offsets: IntArray, metric: Metric, seed: int
+        cls,
+        features: EncodedFeatures,
+        relevance: Relevance,
+        offsets: IntArray,
+        metric: Metric,
+        seed: int,
+        *,
+        document_weight: FloatArray | None = None,
     ) -> Validation:
         """As they are; without queries, documents are dealt to lists of about a hundred.
 
-        The first ten of thousands of documents would be right after an epoch, whatever the others are.
+        The first ten of thousands of documents would be right after an epoch, whatever the others are. A list
+        weighs the mean of its documents.
         """
         n_rows = len(relevance)
         if len(offsets) > 2 or n_rows < 2 * VALIDATION_LIST:
-            return cls(features, relevance, offsets, metric)
+            weight = None if document_weight is None else means_of_queries(document_weight, offsets)
+            return cls(features, relevance, offsets, metric, weight=weight)
         order = np.random.default_rng((seed, 11)).permutation(n_rows)
         cuts = np.array(even_cuts(n_rows, n_rows // VALIDATION_LIST))
-        return cls(features, relevance[order], cuts, metric, order)
+        weight = None if document_weight is None else means_of_queries(document_weight[order], cuts)
+        return cls(features, relevance[order], cuts, metric, order, weight)
 
     def measure(self, score: Scorer) -> float | None:
         """The mean of the metric with the net, in evaluation mode, as it is; None where a score is NaN."""
@@ -94,7 +109,8 @@ class Validation:
         if np.isnan(scores).any():
             return None
         in_order = scores if self.order is None else scores[self.order]
-        return self.metric(self.relevance, in_order, offsets=self.offsets)
+        values = self.metric.per_query(self.relevance, in_order, offsets=self.offsets)
+        return mean_of_queries(values, self.weight)
 
 
 class BatchCost(Protocol):
