@@ -229,8 +229,8 @@ def shortened(estimator: Any) -> Any:
 
 
 def _made_up(n_features: int) -> RankingDataset:
-    """Queries enough for teachers and trials of encodings, documents enough to be scored by kernels."""
-    n_queries, length = 40, 75
+    """Queries enough for teachers and trials of encodings; a third of the documents is scored by kernels."""
+    n_queries, length = 40, 240
     relevance = np.tile(np.repeat([0.0, 1.0, 2.0], length // 3), n_queries)
     features = np.random.default_rng(0).normal(size=(len(relevance), n_features)).astype(np.float32)
     features[:, :1] += relevance[:, None]
