@@ -17,6 +17,7 @@ from directranker import RankingDataset, example_dataset
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
+from directranker.rankers.objective_cost import ObjectiveCost
 from directranker.training.batches import Batches, Lists, growing
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
@@ -138,6 +139,19 @@ def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> 
     assert ranker.n_epochs_ == 1
     assert ranker.history_[0].metric is None
     assert ranker.stopped_ == "max_epochs"
+
+
+def test_each_step_draws_other_pairs(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    cost_of_batch = ObjectiveCost.__call__
+
+    def seen(self: ObjectiveCost, *batch: Any, seed: int, progress: float) -> float:
+        seeds.append(seed)
+        return cost_of_batch(self, *batch, seed=seed, progress=progress)
+
+    monkeypatch.setattr(ObjectiveCost, "__call__", seen)
+    small(max_pairs=3, batch_queries=10, transform="standard", teacher=None).fit(data)
+    assert len(set(seeds)) == len(seeds) == 4 * 5
 
 
 @pytest.mark.parametrize("transform", ["piecewise-linear", "auto", "cross-validated"])
