@@ -194,6 +194,26 @@ class Memory(BaseEstimator):  # type: ignore[misc]
         return len(self.labels_) * np.array([self.labels_.get(row.tobytes(), 0.5) for row in X])
 
 
+class Stretched(BaseEstimator):  # type: ignore[misc]
+    """Scores rows by their feature, on a scale that depends on how many rows it has seen."""
+
+    def fit(self, X: Any, y: Any) -> Stretched:
+        """Count them."""
+        del y
+        self.n_rows_ = len(X)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The feature, stretched and moved."""
+        return self.n_rows_ * (X[:, 0] - 7)
+
+
+def test_scores_of_parts_that_are_held_out_in_turn_are_on_the_rankers_scale() -> None:
+    X, codes = np.arange(40, dtype=np.float32)[:, None], np.repeat([0, 1], [36, 4])
+    found = score_held_out(lambda _: Stretched(), X, codes, holdout=0.2, seed=0)
+    np.testing.assert_allclose(found.scores, found.ranker.predict(X), rtol=1e-4)
+
+
 @pytest.mark.parametrize(("n_rare", "share_seen"), [(2, 1.0), (49, 1.0), (50, 0.8)])
 def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_seen: float) -> None:
     X = np.random.default_rng(0).normal(size=(100 + n_rare, 2)).astype(np.float32)

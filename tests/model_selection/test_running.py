@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,8 +21,7 @@ from directranker import CellStore, FitError, evaluate
 from directranker.model_selection import Part, Progress, fitting, run_fits, trained_for
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import cores_given, limited_threads, threads_each, with_threads
-from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM, perceptron_scores
-from directranker.rankers.perceptron_kernels import add_bins
+from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM
 from directranker.training.interrupts import DeferredInterrupt
 
 from search_processes import counting_fits, fit_of, lines_of, scores_in
@@ -191,25 +192,46 @@ def test_compilation_is_not_in_the_time(monkeypatch: pytest.MonkeyPatch) -> None
     run_fit(fit, {"map": "k"}, data, threads=1)
     run_fit(replace(fit, parameters={"cost": "hinge"}), {"map": "k"}, data, threads=1)
     n = fit.train.of(data).n_documents
-    assert fitted == [240, n, n, 240, n]
+    assert fitted == [6240, n, n, 6240, n]
+
+
+COMPILED_LATE = """
+import gc, sys
+from directranker import example_dataset
+from directranker.compilation import _Kernel
+from directranker.experiments.contenders import CONTENDERS
+from directranker.experiments.first_compilation import compiling_works
+from directranker.model_selection.cells import configured
+from directranker.model_selection.fitting import (
+    _warm_up, fit_by_query, predict_by_query, shortened, without_bar
+)
+
+def compiled():
+    kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, _Kernel) and kernel._machine_code]
+    return {(kernel.__name__, str(one)) for kernel in kernels for one in kernel._machine_code.signatures}
+
+train, test = example_dataset().binarise(1).split(0.9, random_state=0)
+ranker = without_bar(configured(CONTENDERS[sys.argv[1]].ranker(), {}, 1))
+if sys.argv[2] == "warm-up":
+    _warm_up(ranker, train.n_features, validated=True)
+else:
+    [work() for name, work in compiling_works() if name == sys.argv[1]]
+before = compiled()
+predict_by_query(fit_by_query(shortened(ranker), train, test), train)
+print(sorted(name for name, _ in compiled() - before))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ranker", "way"), [("DirectRanker", "warm-up"), ("ESRank", "warm-up"), ("Ensemble", "compile")]
+)
+def test_no_kernel_is_left_to_compile_in_a_measured_fit(ranker: str, way: str) -> None:
+    # In a process of its own: in this one, other tests have compiled them.
+    command = [sys.executable, "-c", COMPILED_LATE, ranker, way]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_joblib_counts_the_cores_we_are_given() -> None:
     assert cores_given() <= len(os.sched_getaffinity(0))
     assert cores_given() == joblib.cpu_count()
-
-
-def test_no_measured_scoring_loads_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rankers score their first rows without it; a test part with more would be timed with its loading."""
-    ways: list[bool] = []
-
-    def watched(*arguments: Any, compiled_way: bool) -> Any:
-        ways.append(compiled_way)
-        return add_bins(*arguments, compiled_way=compiled_way)
-
-    monkeypatch.setattr(perceptron_scores, "add_bins", watched)
-    monkeypatch.setattr(fitting, "_warm", set())
-    fit = fit_of(DirectRanker(max_epochs=1))
-    run_fit(fit, {"map": "key"}, {"all": made_up()}, threads=1)
-    assert True in ways
-    assert ways[-1] is False  # of the test part, which is short

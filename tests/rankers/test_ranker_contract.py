@@ -31,6 +31,8 @@ from directranker.rankers import (
     RankNet,
     RankSVM,
 )
+from directranker.rankers.training_data import TrainingData
+from directranker.rankers.validation import split_off_validation
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
 RANKERS: dict[str, Ranker] = {
@@ -164,6 +166,27 @@ def test_weights_count(data: RankingDataset) -> None:
         clone(ranker).fit(data, sample_weight=per_row).predict(data), weighted, rtol=1e-3, atol=1e-4
     )
     assert not np.allclose(clone(ranker).fit(data).predict(data), weighted)
+
+
+@pytest.mark.parametrize("name", ["DirectRanker", "LambdaMART", "AdaRank", "CoordinateAscent", "ESRank"])
+@pytest.mark.parametrize("per", ["query", "row"])
+def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: str) -> None:
+    weight = np.random.default_rng(0).uniform(0, 2, data.n_queries) * (np.arange(data.n_queries) % 2)
+    per_row = np.repeat(weight, np.diff(data.offsets)) * np.resize([0.5, 1.5], data.n_documents)
+    given = weight if per == "query" else per_row
+    ranker = clone(RANKERS[name]).set_params(metric="ndcg@10:paper").fit(data, sample_weight=given)
+    of = {"query_weight": given} if per == "query" else {"document_weight": given}
+    whole = TrainingData(data.features, None, data.relevance, data.offsets, **of)
+    _, held_out = split_off_validation(whole, 0.2, 0)
+    assert held_out is not None
+    best = max(record.metric for record in ranker.history_)
+    measured = ranker.score(
+        held_out.features,
+        held_out.relevance,
+        qid=held_out.query_of_row,
+        sample_weight=held_out.weight_of_queries,
+    )
+    assert measured == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize(

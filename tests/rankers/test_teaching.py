@@ -18,6 +18,7 @@ from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
 from directranker.rankers.base import Ranker
 from directranker.rankers.teaching import MOST_DOCUMENTS, beliefs_of, chosen_teacher
 from directranker.rankers.training_data import TrainingData
+from directranker.rankers.unseen_scores import as_log_odds
 from directranker.training.records import EpochRecord
 
 
@@ -71,6 +72,21 @@ def test_beliefs_are_log_odds() -> None:
     logits = beliefs_of(Oracle(), queries, None, seed=0).logits
     slope = np.polyfit(odds.ravel(), logits, 1)[0]
     assert slope == pytest.approx(1.0, abs=0.08)
+
+
+@pytest.mark.parametrize("per", ["document", "query"])
+def test_what_weighs_nothing_does_not_explain_the_labels(data: RankingDataset, per: str) -> None:
+    sizes = np.diff(data.offsets)
+    weight = np.random.default_rng(0).integers(2, size=data.n_documents if per == "document" else len(sizes))
+    weights: dict[str, Any] = {f"{per}_weight": weight.astype(np.float64)}
+    kept = np.flatnonzero(weight if per == "document" else np.repeat(weight, sizes))
+    fewer = np.concatenate([[0], np.cumsum(np.bincount(data.qid[kept], minlength=len(sizes)))])
+    scores = data.relevance + np.random.default_rng(1).normal(size=data.n_documents)
+    whole = TrainingData(data.features, None, data.relevance, data.offsets, **weights)
+    part = TrainingData(data.features[kept], None, data.relevance[kept], fewer)
+    weighted, alone = as_log_odds(scores, whole), as_log_odds(scores[kept], part)
+    assert weighted.cost == pytest.approx(alone.cost, rel=1e-6)
+    np.testing.assert_allclose(weighted.logits[kept], alone.logits, rtol=1e-3)
 
 
 def test_the_net_learns_what_the_teacher_thinks(data: RankingDataset) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from directranker import StorageError, example_dataset
 from directranker.rankers import DirectRanker
+from directranker.training.records import EpochRecord
 
 FIT = """
 import sys, time
@@ -77,13 +78,34 @@ def small(**options: object) -> DirectRanker:
     return DirectRanker(**({"hidden_layers": (4,), "max_epochs": 2, "random_state": 0} | options))  # type: ignore[arg-type]
 
 
-def test_a_finished_fit_is_not_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("max_epochs", "stopped"), [(1, "max_epochs"), (99, "early_stopping")])
+def test_a_finished_fit_is_not_repeated(tmp_path: Path, max_epochs: int, stopped: str) -> None:
     data = example_dataset().select(range(30))
-    scores = small(checkpoint=tmp_path).fit(data).predict(data)
+    options = {"checkpoint": tmp_path, "max_epochs": max_epochs, "patience": 1, "learning_rate": 0.1}
+    first = small(**options).fit(data)
     seen: list[object] = []
-    again = small(checkpoint=tmp_path, callbacks=[seen.append]).fit(data)
+    again = small(**options, callbacks=[seen.append]).fit(data)
     assert seen == []
-    np.testing.assert_array_equal(again.predict(data), scores)
+    assert again.stopped_ == first.stopped_ == stopped
+    np.testing.assert_array_equal(again.predict(data), first.predict(data))
+
+
+def test_without_a_seed_a_training_goes_on_with_its_own(tmp_path: Path) -> None:
+    data = example_dataset().select(range(40))  # enough for a teacher and a trial, which have seeds, too
+    states: list[bytes] = []
+
+    def stop(record: EpochRecord) -> None:
+        states.append((tmp_path / "training.safetensors").read_bytes())
+        if record.epoch == 2:
+            raise RuntimeError("stopped")
+
+    options = {"checkpoint": tmp_path, "random_state": None, "max_epochs": 4}
+    with pytest.raises(RuntimeError, match="stopped"):
+        small(**options, callbacks=[stop]).fit(data)
+    resumed = small(**options).fit(data)
+    assert resumed.n_epochs_ == 4
+    (tmp_path / "training.safetensors").write_bytes(states[0])
+    np.testing.assert_array_equal(small(**options).fit(data).predict(data), resumed.predict(data))
 
 
 def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from directranker import RankingDataset, example_dataset
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
+from directranker.rankers.objective_cost import ObjectiveCost
 from directranker.training.batches import Batches, Lists, growing
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
@@ -139,6 +141,19 @@ def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> 
     assert ranker.stopped_ == "max_epochs"
 
 
+def test_each_step_draws_other_pairs(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    cost_of_batch = ObjectiveCost.__call__
+
+    def seen(self: ObjectiveCost, *batch: Any, seed: int, progress: float) -> float:
+        seeds.append(seed)
+        return cost_of_batch(self, *batch, seed=seed, progress=progress)
+
+    monkeypatch.setattr(ObjectiveCost, "__call__", seen)
+    small(max_pairs=3, batch_queries=10, transform="standard", teacher=None).fit(data)
+    assert len(set(seeds)) == len(seeds) == 4 * 5
+
+
 @pytest.mark.parametrize("transform", ["piecewise-linear", "auto", "cross-validated"])
 def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
     data: RankingDataset, transform: str
@@ -151,6 +166,51 @@ def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
             head_activation="identity",
             transform=transform,
         ).fit(data)
+    assert ranker.stopped_ == "non_finite"
+    assert np.isfinite(ranker.predict(data)).all()
+
+
+class SquaredUntil:
+    """The squared cost of so many calls; then it is no number."""
+
+    def __init__(self, last: float) -> None:
+        self.left = last
+
+    def __call__(self, r: torch.Tensor, y_i: torch.Tensor, y_j: torch.Tensor) -> torch.Tensor:
+        """The cost of each pair."""
+        del y_i, y_j
+        self.left -= 1
+        return (1 - r) ** 2 * (1.0 if self.left >= 0 else torch.nan)
+
+
+def test_without_a_validation_part_the_last_whole_epoch_is_good(data: RankingDataset) -> None:
+    options: dict[str, Any] = {"early_stopping": False, "batch_queries": 10, "teacher": None}
+    n_batches = -(-data.n_queries // 10)
+    with pytest.warns(TrainingWarning, match="in epoch 4; training stopped and the last good weights"):
+        ranker = small(cost=SquaredUntil(3 * n_batches + 1), max_epochs=9, **options).fit(data)
+    assert (ranker.stopped_, ranker.n_epochs_, ranker.best_epoch_) == ("non_finite", 3, 3)
+    whole = small(cost=SquaredUntil(np.inf), max_epochs=3, **options).fit(data)
+    np.testing.assert_array_equal(ranker.predict(data), whole.predict(data))
+
+
+@pytest.mark.parametrize("teacher", [None, "trees"])
+def test_a_part_that_cannot_be_measured_stops_nothing(data: RankingDataset, teacher: str | None) -> None:
+    options: dict[str, Any] = {"patience": 2, "max_epochs": 6, "teacher": teacher}
+    irrelevant = (data.features, np.zeros(data.n_documents), data.qid)
+    with pytest.warns(TrainingWarning, match=r"eval_set: no query counts under ndcg@10, so nothing") as told:
+        ranker = small(**options).fit(data, eval_set=irrelevant)
+    assert [Path(one.filename).name for one in told] == ["test_training.py"]
+    assert (ranker.stopped_, ranker.n_epochs_, ranker.history_[-1].metric) == ("max_epochs", 6, None)
+    # Of labels below 1 none is relevant to the paper, so a part that is held out would tell nothing.
+    halves = (data.features, data.relevance / 8)
+    unstopped = small(**options, metric="ndcg@10:paper").fit(*halves, qid=data.qid)
+    all_of_it = small(**options, early_stopping=False).fit(*halves, qid=data.qid)
+    np.testing.assert_array_equal(unstopped.predict(data), all_of_it.predict(data))
+
+
+def test_weights_that_are_no_numbers_after_the_last_step_are_not_kept(data: RankingDataset) -> None:
+    with pytest.warns(TrainingWarning, match="learning rate .* may be too high"):
+        ranker = small(optimizer="sgd", learning_rate=1e39, max_steps=1, early_stopping=False).fit(data)
     assert ranker.stopped_ == "non_finite"
     assert np.isfinite(ranker.predict(data)).all()
 

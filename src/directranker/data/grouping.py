@@ -25,6 +25,7 @@ __all__ = [
     "check_offsets",
     "group_by_query",
     "group_runs",
+    "means_of_queries",
     "query_id_array",
     "rows_of_queries",
 ]
@@ -148,6 +149,17 @@ def _ids_from_objects(array: NDArray[Any], rows: IntArray | None) -> QueryIds:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def means_of_queries(values: NDArray[np.float64], offsets: IntArray) -> NDArray[np.float64]:
+    """The mean of each query's values; 0 where it has none.
+
+    >>> means_of_queries(np.array([1.0, 3.0, 5.0]), np.array([0, 2, 2, 3])).tolist()
+    [2.0, 0.0, 5.0]
+    """
+    sizes = np.diff(offsets)
+    sums = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values, len(sizes))
+    return sums / np.maximum(sizes, 1)
 
 
 def check_offsets(offsets: ArrayLike, *, n_rows: int) -> IntArray:

@@ -141,11 +141,15 @@ class Metric:
 _convention = convention
 
 
-def mean_of_queries(values: FloatArray) -> float:
-    """The mean of the values that are not nan; nan if there is none.
+def mean_of_queries(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """The mean of the values that are not nan, by these weights; nan if there is none that weighs anything.
 
-    >>> mean_of_queries(np.array([1.0, np.nan, 0.0]))
-    0.5
+    >>> mean_of_queries(np.array([1.0, np.nan, 0.0])), mean_of_queries(np.array([1.0, 0.0]), np.array([3, 1]))
+    (0.5, 0.75)
     """
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if len(counted) else float("nan")
+    counted = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
+    if not counted.any():
+        return float("nan")
+    return float(
+        values[counted].mean() if weights is None else np.average(values[counted], weights=weights[counted])
+    )

@@ -36,10 +36,9 @@ from directranker.model_selection.closer_look import look_closer
 from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
-from directranker.rankers.perceptron_scores import ROWS_WITHOUT_COMPILING
 from directranker.training.interrupts import interrupts_raised
 
-__all__ = ["fit_by_query", "predict_by_query", "run_fit", "without_bar"]
+__all__ = ["fit_by_query", "predict_by_query", "run_fit", "shortened", "without_bar"]
 
 # What makes a fit long, and what it may be in one that only compiles kernels.
 SHORT = {
@@ -47,12 +46,11 @@ SHORT = {
     "max_steps": 2,
     "max_trees": 2,
     "max_rounds": 2,
-    "generations": 2,
+    "generations": 200,  # steps of few weights and of many
     "restarts": 1,
     "n_estimators": 2,
-    "n": 1,
+    "n": 2,  # the members of an ensemble may see different things
 }
-DOCUMENTS_OF_A_QUERY = 30  # in data that are made up for that
 _warm: set[str] = set()
 
 
@@ -206,29 +204,37 @@ def _warm_up(estimator: Any, n_features: int, *, validated: bool) -> None:
     if kind in _warm:
         return
     _warm.add(kind)
+    made_up = _made_up(n_features)
+    try:
+        brief = shortened(estimator)
+        predict_by_query(fit_by_query(brief, made_up, made_up if validated else None), made_up)
+    except Exception:  # the real fit will tell what is wrong
+        return
+
+
+def shortened(estimator: Any) -> Any:
+    """A clone whose fit is just long enough to call every kernel.
+
+    >>> from directranker.rankers import AdaRank, Ensemble
+    >>> shortened(Ensemble(AdaRank(), 9))
+    Ensemble(n=2, ranker=AdaRank(max_rounds=2))
+    """
+    parameters = estimator.get_params()
     short = {
         name: SHORT[last]
         for name in parameters
         if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
     }
-    few, many = (
-        _made_up(n_features, 8),
-        _made_up(n_features, 1 + ROWS_WITHOUT_COMPILING // DOCUMENTS_OF_A_QUERY),
-    )
-    try:
-        brief = clone(estimator).set_params(**short)
-        predict_by_query(fit_by_query(brief, few, few if validated else None), many)
-    except Exception:  # the real fit will tell what is wrong
-        return
+    return clone(estimator).set_params(**short)
 
 
-def _made_up(n_features: int, n_queries: int) -> RankingDataset:
-    rng = np.random.default_rng(0)
-    relevance = np.tile(np.arange(DOCUMENTS_OF_A_QUERY) % 3.0, n_queries)
-    features = rng.normal(size=(len(relevance), n_features)).astype(np.float32)
+def _made_up(n_features: int) -> RankingDataset:
+    """Queries enough for teachers and trials of encodings; a third of the documents is scored by kernels."""
+    n_queries, length = 40, 156
+    relevance = np.tile(np.repeat([0.0, 1.0, 2.0], length // 3), n_queries)
+    features = np.random.default_rng(0).normal(size=(len(relevance), n_features)).astype(np.float32)
     features[:, :1] += relevance[:, None]
-    offsets = np.arange(n_queries + 1) * DOCUMENTS_OF_A_QUERY
-    return RankingDataset(features, relevance, offsets, np.arange(n_queries))
+    return RankingDataset(features, relevance, np.arange(n_queries + 1) * length, np.arange(n_queries))
 
 
 def in_json(value: Any) -> Any:

@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, as_feature_names, as_relevance
 from directranker.data.dataset import RankingDataset
-from directranker.data.grouping import group_by_query
+from directranker.data.grouping import group_by_query, means_of_queries
 from directranker.errors import DataError
 from directranker.metrics import Metric, evaluate_per_query
+from directranker.metrics.metric import mean_of_queries
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -135,13 +136,9 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         values = evaluate_per_query(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
-        counted = ~np.isnan(values)
-        if not counted.any():
-            return float("nan")
-        if sample_weight is None:
-            return float(values[counted].mean())
-        weights = _query_means(sample_weight, qid, len(scores))
-        return float(np.average(values[counted], weights=weights[counted]))
+        return mean_of_queries(
+            values, None if sample_weight is None else _query_means(sample_weight, qid, len(scores))
+        )
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted ranker to a folder that `load_ranker` reads."""
@@ -308,7 +305,7 @@ def _query_means(sample_weight: ArrayLike, qid: ArrayLike | None, n_rows: int) -
     if per_query is not None:
         return per_query
     assert per_row is not None  # noqa: S101 - one of both is given
-    return np.add.reduceat(per_row, grouping.offsets[:-1]) / np.diff(grouping.offsets)
+    return means_of_queries(per_row, grouping.offsets)
 
 
 def _weights(

@@ -31,7 +31,7 @@ from directranker.rankers.encoding_choice import CROSS_VALIDATED, meant_encoding
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import measured_parts
 from directranker.training.records import EpochRecord
 
 # ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
@@ -196,7 +196,7 @@ class DirectRanker(NetRanker):
         """The published configuration: quantile-normal features, tanh, (Δy − r)², Adam with step decay.
 
         Pairs of neighbouring classes, 3 to 10 of a query and 10 to 100 queries a step, both growing over the
-        training.
+        training; the authors draw so many of each class, which is the same with the two of their tables.
 
         >>> DirectRanker.paper(max_steps=10).learning_rate
         0.01
@@ -228,15 +228,17 @@ class DirectRanker(NetRanker):
         from directranker.rankers.objective_cost import ObjectiveCost
         from directranker.rankers.teaching import beliefs_of
         from directranker.training.batches import Lists
+        from directranker.training.checkpoints import kept_seed
         from directranker.training.devices import as_device
         from directranker.training.loop import Validation, train
 
-        seed = as_seed(self.random_state)
+        # Whoever gives no seed takes any, so that of a training to go on with.
+        seed = as_seed(kept_seed(self.checkpoint) if self.random_state is None else self.random_state)
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
-        if validation is None and self.early_stopping:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
+        fraction = self.validation_fraction if self.early_stopping else None
+        data, validation = measured_parts(data, validation, metric, fraction=fraction, seed=seed)
         if teacher is not None and isinstance(cost, ObjectiveCost):
             beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
             cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
@@ -260,7 +262,14 @@ class DirectRanker(NetRanker):
             self._options(seed),
             validation=None
             if validation is None
-            else Validation.of(encoded(validation), validation.relevance, validation.offsets, metric, seed),
+            else Validation.of(
+                encoded(validation),
+                validation.relevance,
+                validation.offsets,
+                metric,
+                seed,
+                document_weight=validation.weight_of_rows if validation.is_weighted else None,
+            ),
             checkpoint=checkpoint,
         )
         self.net_ = net.to("cpu")
@@ -381,18 +390,9 @@ class DirectRanker(NetRanker):
         left_out = {"checkpoint", "progress", "callbacks", "device", "random_state"}
         parameters = {name: value for name, value in self.get_params().items() if name not in left_out}
         parts = [data] if validation is None else [data, validation]
-        arrays = [
-            array
-            for part in parts
-            for array in (
-                part.features,
-                part.relevance,
-                part.offsets,
-                part.document_weight,
-                part.query_weight,
-            )
-        ]
-        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays))
+        names = ("features", "relevance", "offsets", "document_weight", "query_weight")
+        arrays = [getattr(part, name) for part in parts for name in names]
+        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays), seed)
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         from directranker.nn import compare_scores

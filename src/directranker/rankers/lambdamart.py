@@ -24,6 +24,7 @@ from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
 from directranker.data.checking import Features
 from directranker.errors import DataError
 from directranker.metrics import Metric
+from directranker.metrics.metric import mean_of_queries
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.weights import PairWeight
 from directranker.rankers.base import Ranker, as_metric, as_seed
@@ -32,7 +33,7 @@ from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.tree_text import trees_from_text
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import can_measure, split_off_validation
 
 if TYPE_CHECKING:
     import lightgbm
@@ -162,7 +163,7 @@ class LambdaMART(Ranker):
         seed = as_seed(self.random_state)
         if validation is None and self.early_stopping:
             data, validation = split_off_validation(data, self.validation_fraction, seed)
-        if validation is not None and not _can_measure(metric, validation):
+        if validation is not None and not can_measure(metric, validation):
             validation = None
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
@@ -208,8 +209,8 @@ class LambdaMART(Ranker):
         validation: TrainingData | None,
         metric: Metric,
     ) -> None:
-        fitness = _measuring(metric, *_first_queries(data, MEASURED_ROWS))
-        measure = None if validation is None else _measuring(metric, validation.relevance, validation.offsets)
+        fitness = _measuring(metric, data.take(_first_queries(data, MEASURED_ROWS)))
+        measure = None if validation is None else _measuring(metric, validation)
         rounds = Rounds(
             type(self).__name__,
             self.max_trees,
@@ -293,13 +294,9 @@ def _threads(n_jobs: int | None) -> int:
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
 
 
-def _can_measure(metric: Metric, data: TrainingData) -> bool:
-    return not np.isnan(metric(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets))
-
-
 def _weight_of_rows(data: TrainingData) -> FloatArray | None:
     """A weight per document, 1 on average, for LightGBM sets bounds to sums of them; None if all are 1."""
-    if data.document_weight is None and data.query_weight is None:
+    if not data.is_weighted:
         return None
     weight = data.weight_of_rows
     return weight / float(weight.mean())
@@ -326,15 +323,18 @@ def _weighted(lambdas: Lambdas, weight: FloatArray | None) -> TreeTargets:
     return weighted
 
 
-def _first_queries(data: TrainingData, most: int) -> tuple[FloatArray, IntArray]:
-    """Labels and offsets of the first queries that have about `most` documents."""
-    n_queries = max(1, int(np.searchsorted(data.offsets, most, side="right")) - 1)
-    offsets = data.offsets[: n_queries + 1]
-    return data.relevance[: offsets[-1]], offsets
+def _first_queries(data: TrainingData, most: int) -> IntArray:
+    """The first queries, which have about `most` documents."""
+    return np.arange(max(1, int(np.searchsorted(data.offsets, most, side="right")) - 1))
 
 
-def _measuring(
-    metric: Metric, relevance: FloatArray, offsets: IntArray
-) -> Callable[[FloatArray, Any], tuple[str, float, bool]]:
-    """The metric as LightGBM calls it."""
-    return lambda scores, _: (str(metric), metric(relevance, scores[: len(relevance)], offsets=offsets), True)
+def _measuring(metric: Metric, data: TrainingData) -> Callable[[FloatArray, Any], tuple[str, float, bool]]:
+    """The metric as LightGBM calls it, its queries by their weights."""
+    relevance, offsets = data.relevance, data.offsets
+    weights = data.weight_of_queries if data.is_weighted else None
+
+    def measured(scores: FloatArray, _: Any) -> tuple[str, float, bool]:
+        values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
+        return str(metric), mean_of_queries(values, weights), True
+
+    return measured

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.rankers.base import as_metric
 from directranker.rankers.linear import LinearRanker
-from directranker.rankers.scored_part import ScoredPart, weights_of_queries
+from directranker.rankers.scored_part import ScoredPart
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import can_measure, split_off_validation
 
 __all__ = ["MetricClimber"]
 
@@ -28,26 +26,15 @@ class MetricClimber(LinearRanker):
         """Fit the transform, and give the training and the validation part with all scores 0."""
         metric = as_metric(self.metric)
         for part, name in ((data, "the training data"), (validation, "eval_set")):
-            if part is not None and not counts(part, metric):
+            if part is not None and not can_measure(metric, part):
                 raise DataError(
                     f"{name}: no query counts under {metric}, so nothing can be measured; look at the labels "
                     "and the weights, or take a metric of another convention, such as 'ndcg@10:graded'"
                 )
         if validation is None and self.early_stopping:
             train, held_out = split_off_validation(data, self.validation_fraction, seed)
-            if held_out is not None and counts(train, metric) and counts(held_out, metric):
+            if held_out is not None and can_measure(metric, train) and can_measure(metric, held_out):
                 data, validation = train, held_out
         self._fit_transform(data, seed)
         held_out_part = None if validation is None else ScoredPart(validation, self.transform_, metric)
         return ScoredPart(data, self.transform_, metric), held_out_part
-
-
-def counts(data: TrainingData, metric: Metric) -> bool:
-    """Whether the metric counts any query that weighs something.
-
-    >>> data = TrainingData(np.ones((2, 1)), None, np.array([0.0, 0.5]), np.array([0, 2]))
-    >>> counts(data, Metric("ndcg")), counts(data, Metric.parse("ndcg", convention="paper"))
-    (True, False)
-    """
-    values = metric.per_query(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets)
-    return bool(weights_of_queries(data, values).any())

@@ -99,11 +99,6 @@ class ScoredPart:
         self._metric = RepeatedMetric(metric, data.relevance, data.offsets)
         self.weights = weights_of_queries(data, self._metric.per_query(self.scores))
 
-    @property
-    def counts(self) -> bool:
-        """Whether there is any query that the metric does not leave out."""
-        return bool(self.weights.any())
-
     def add(self, number: int, step: float, promising: Iterable[int] = ()) -> None:
         """Add step × column to the scores."""
         column = self.columns.column(number, promising)

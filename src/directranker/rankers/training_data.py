@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
-from directranker.data.grouping import rows_of_queries
+from directranker.data.grouping import means_of_queries, rows_of_queries
 
 __all__ = ["TrainingData"]
 
@@ -48,6 +48,11 @@ class TrainingData:
         return self.table if self.rows is None else self.table[self.rows]
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether weights were given."""
+        return self.document_weight is not None or self.query_weight is not None
+
+    @property
     def weight_of_rows(self) -> NDArray[np.float64]:
         """What each document weighs, by itself or by its query."""
         if self.document_weight is not None:
@@ -58,8 +63,7 @@ class TrainingData:
     @property
     def weight_of_queries(self) -> NDArray[np.float64]:
         """What each query weighs, by itself or as the mean of its documents."""
-        sums = np.bincount(self.query_of_row, self.weight_of_rows, self.n_queries)
-        return sums / np.maximum(np.diff(self.offsets), 1)
+        return means_of_queries(self.weight_of_rows, self.offsets)
 
     def sample(self, most: int, seed: int) -> tuple[Features, IntArray]:
         """Features and query numbers of all documents, or of about `most` of them, in whole queries."""

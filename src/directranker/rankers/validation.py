@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from directranker.errors import TrainingWarning
+from directranker.metrics import Metric
+from directranker.metrics.metric import mean_of_queries
 from directranker.rankers.training_data import TrainingData
 
-__all__ = ["split_off_validation"]
+__all__ = ["can_measure", "measured_parts", "split_off_validation"]
 
 
 def split_off_validation(
@@ -30,3 +35,40 @@ def split_off_validation(
     if train.can_teach and held_out.can_teach:
         return train, held_out
     return data, None
+
+
+def can_measure(metric: Metric, data: TrainingData) -> bool:
+    """Whether any query that weighs something counts under the metric.
+
+    >>> data = TrainingData(np.ones((2, 1), np.float32), None, np.array([0.0, 0.5]), np.array([0, 2]))
+    >>> can_measure(Metric.parse("ndcg:graded"), data), can_measure(Metric.parse("ndcg:paper"), data)
+    (True, False)
+    """
+    values = metric.per_query(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets)
+    return not np.isnan(mean_of_queries(values, data.weight_of_queries))
+
+
+def measured_parts(
+    data: TrainingData,
+    validation: TrainingData | None,
+    metric: Metric,
+    *,
+    fraction: float | None,
+    seed: int,
+) -> tuple[TrainingData, TrainingData | None]:
+    """What to learn from, and what to stop by: the part given, else this fraction, where it can be measured.
+
+    A metric that is NaN after each epoch would look like one that never gets better.
+    """
+    if validation is None and fraction is not None:
+        train, held_out = split_off_validation(data, fraction, seed)
+        return (train, held_out) if held_out is not None and can_measure(metric, held_out) else (data, None)
+    if validation is not None and not can_measure(metric, validation):
+        warnings.warn(
+            f"eval_set: no query counts under {metric}, so nothing tells when to stop; look at its labels, "
+            "or take a metric of another convention",
+            TrainingWarning,
+            stacklevel=4,
+        )
+        return data, None
+    return data, validation

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
 
-__all__ = ["Checkpoint", "TrainingState", "fingerprint"]
+__all__ = ["Checkpoint", "TrainingState", "fingerprint", "kept_seed"]
 
 FILE = "training.safetensors"
 Tensors = dict[str, torch.Tensor]
@@ -56,9 +56,9 @@ def fingerprint(parameters: dict[str, Any], *arrays: NDArray[Any] | None) -> str
 class Checkpoint:
     """A folder that training writes to after each epoch and goes on from."""
 
-    def __init__(self, folder: str | Path, fingerprint: str) -> None:
+    def __init__(self, folder: str | Path, fingerprint: str, seed: int = 0) -> None:
         self._path = Path(folder) / FILE
-        self._fingerprint = fingerprint
+        self._fingerprint, self._seed = fingerprint, seed
         self._path.parent.mkdir(parents=True, exist_ok=True)
 
     def save(
@@ -79,7 +79,12 @@ class Checkpoint:
                     tensors[key] = value
                 else:
                     plain[key] = value
-        words = {"fingerprint": self._fingerprint, "state": asdict(state), "optimizer": plain}
+        words = {
+            "fingerprint": self._fingerprint,
+            "seed": self._seed,
+            "state": asdict(state),
+            "optimizer": plain,
+        }
         copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         with write_atomically(self._path) as temporary:
             save_file(copies, temporary, metadata={"training": json.dumps(words)})
@@ -90,7 +95,7 @@ class Checkpoint:
         """Put net and optimiser where the last epoch left them → (state, the best weights)."""
         if not self._path.exists():
             return TrainingState(), None
-        words, tensors = self._read()
+        words, tensors = _read(self._path)
         if words["fingerprint"] != self._fingerprint:
             raise StorageError(
                 f"{self._path} is of a training with other data or parameters; "
@@ -101,13 +106,23 @@ class Checkpoint:
         best = _part(tensors, "best/")
         return TrainingState(**words["state"]), best or None
 
-    def _read(self) -> tuple[dict[str, Any], Tensors]:
-        try:
-            with safe_open(self._path, framework="pt") as file:
-                words = json.loads(file.metadata()["training"])
-                return words, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"{self._path} is damaged ({error}); delete it to start anew") from None
+
+def kept_seed(folder: str | Path | None) -> int | None:
+    """The seed of the training whose checkpoint is in a folder; None where there is none."""
+    if folder is None or not (Path(folder) / FILE).exists():
+        return None
+    words, _ = _read(Path(folder) / FILE)
+    seed: int | None = words.get("seed")
+    return seed
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            words = json.loads(file.metadata()["training"])
+            return words, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{path} is damaged ({error}); delete it to start anew") from None
 
 
 def _part(tensors: Tensors, prefix: str) -> Tensors:

@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray, even_cuts
 from directranker.data.checking import Relevance
+from directranker.data.grouping import means_of_queries
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
+from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.sorting import FloatArray
 from directranker.nn.room import Room
 from directranker.nn.training_pass import Scorer, training_pass
 from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
@@ -72,21 +75,33 @@ class Validation:
     metric: Metric
     order: IntArray | None = None
     """The documents in the order of `relevance`, where that is not the features'."""
+    weight: FloatArray | None = None
+    """What each query counts in the mean; all the same where it is None."""
 
     @classmethod
     def of(
-        cls, features: EncodedFeatures, relevance: Relevance, offsets: IntArray, metric: Metric, seed: int
+        cls,
+        features: EncodedFeatures,
+        relevance: Relevance,
+        offsets: IntArray,
+        metric: Metric,
+        seed: int,
+        *,
+        document_weight: FloatArray | None = None,
     ) -> Validation:
         """As they are; without queries, documents are dealt to lists of about a hundred.
 
-        The first ten of thousands of documents would be right after an epoch, whatever the others are.
+        The first ten of thousands of documents would be right after an epoch, whatever the others are. A list
+        weighs the mean of its documents.
         """
         n_rows = len(relevance)
         if len(offsets) > 2 or n_rows < 2 * VALIDATION_LIST:
-            return cls(features, relevance, offsets, metric)
+            weight = None if document_weight is None else means_of_queries(document_weight, offsets)
+            return cls(features, relevance, offsets, metric, weight=weight)
         order = np.random.default_rng((seed, 11)).permutation(n_rows)
         cuts = np.array(even_cuts(n_rows, n_rows // VALIDATION_LIST))
-        return cls(features, relevance[order], cuts, metric, order)
+        weight = None if document_weight is None else means_of_queries(document_weight[order], cuts)
+        return cls(features, relevance[order], cuts, metric, order, weight)
 
     def measure(self, score: Scorer) -> float | None:
         """The mean of the metric with the net, in evaluation mode, as it is; None where a score is NaN."""
@@ -94,7 +109,8 @@ class Validation:
         if np.isnan(scores).any():
             return None
         in_order = scores if self.order is None else scores[self.order]
-        return self.metric(self.relevance, in_order, offsets=self.offsets)
+        values = self.metric.per_query(self.relevance, in_order, offsets=self.offsets)
+        return mean_of_queries(values, self.weight)
 
 
 class BatchCost(Protocol):
@@ -171,6 +187,8 @@ class _Training:
     optimizer: torch.optim.Optimizer = field(init=False)
     state: TrainingState = field(default_factory=TrainingState)
     best: Tensors | None = None
+    last_good: Tensors | None = None
+    """The weights after the last whole epoch, where none is the best yet."""
     room: Room = field(default_factory=Room)
 
     def __post_init__(self) -> None:
@@ -210,8 +228,8 @@ class _Training:
     def run(self, checkpoint: Checkpoint | None) -> Trained:
         if checkpoint is not None:
             self.state, self.best = checkpoint.restore(self.net, self.optimizer)
-        initial = _copied(self.net)
-        stopped: Stopped = "max_epochs"
+        self.last_good = _copied(self.net)
+        stopped: Stopped | None = None
         options = self.options
         with (
             DeferredInterrupt() as interrupt,
@@ -225,15 +243,15 @@ class _Training:
                     stopped = ended
                     break
                 self._keep(ended)
-                if self._has_no_patience_left():
-                    stopped = "early_stopping"
-                self.state.finished = stopped == "early_stopping" or self._is_over()
+                self.state.finished = self._has_no_patience_left() or self._is_over()
                 if checkpoint is not None:
                     checkpoint.save(self.state, self.net, self.optimizer, self.best)
                 report(ended.epoch, ended.in_words())
                 for callback in options.callbacks:
                     callback(ended)
-        self._finish(stopped, initial)
+        if stopped is None:  # also where a checkpoint is of a finished training
+            stopped = "early_stopping" if self._has_no_patience_left() else "max_epochs"
+        self._finish(stopped)
         history = [EpochRecord(**record) for record in self.state.history]
         return Trained(history, self.state.best_epoch or self.state.epoch, stopped)
 
@@ -265,7 +283,7 @@ class _Training:
                 break
         self.net.eval()
         metric = None if self.validation is None else self.validation.measure(self.scores_of)
-        if self.validation is not None and metric is None:
+        if not _is_finite(self.net) if self.validation is None else metric is None:
             return "non_finite"
         return EpochRecord(
             epoch=epoch + 1,
@@ -295,15 +313,16 @@ class _Training:
         self.state.epoch = record.epoch
         self.state.history.append(asdict(record))
         if record.metric is None or math.isnan(record.metric):
+            self.last_good = _copied(self.net)
             return
         if self.state.best_metric is None or record.metric > self.state.best_metric:
             self.state.best_metric, self.state.best_epoch = record.metric, record.epoch
             self.best = _copied(self.net)
 
-    def _finish(self, stopped: Stopped, initial: Tensors) -> None:
+    def _finish(self, stopped: Stopped) -> None:
         weights = self.best
         if stopped == "non_finite":
-            weights = weights or initial
+            weights = weights or self.last_good
             warnings.warn(
                 f"the cost became infinite or NaN in epoch {self.state.epoch + 1}; training stopped and the "
                 f"last good weights were kept. The learning rate ({self.options.learning_rate:g}) may be too "
@@ -321,6 +340,10 @@ class _Training:
         if weights is not None:
             self.net.load_state_dict(weights)
         self.net.eval()
+
+
+def _is_finite(net: torch.nn.Module) -> bool:
+    return all(bool(torch.isfinite(parameter).all()) for parameter in net.parameters())
 
 
 def _copied(net: torch.nn.Module) -> Tensors:
