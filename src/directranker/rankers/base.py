@@ -9,8 +9,9 @@ rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
 from directranker.metrics import Metric, evaluate_per_query
+from directranker.parameters import Rule, check_parameters
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -33,6 +35,9 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 
 class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    """What parameters may be, by name; the others are checked where they are used."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
@@ -65,7 +70,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         data = self._training_data(X, y, qid, sample_weight)
         validation = None if eval_set is None else self._evaluation_data(eval_set)
-        self._learn(data, validation)
+        self._learn_checked(data, validation)
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
@@ -149,6 +154,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
         check_is_fitted(self)
         save_ranker(self, folder, overwrite=overwrite)
+
+    def _learn_checked(self, data: TrainingData, validation: TrainingData | None) -> None:
+        """Learn, unless a parameter is nonsense."""
+        check_parameters(self, self._rules)
+        self._learn(data, validation)
 
     @abstractmethod
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:

@@ -28,6 +28,7 @@ from directranker.data.transforms.base import RowTransform
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, meant_encoding
+from directranker.rankers.net_parameters import NET_RULES, check_training
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
@@ -117,6 +118,8 @@ class DirectRanker(NetRanker):
         How many epochs there were, which one is kept, and why it ended.
 
     """
+
+    _rules = NET_RULES
 
     def __init__(
         self,
@@ -232,6 +235,7 @@ class DirectRanker(NetRanker):
         from directranker.training.loop import Validation, train
 
         seed = as_seed(self.random_state)
+        check_training(self)  # teachers and trials take minutes, and a misspelt word should not wait for them
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
@@ -296,14 +300,13 @@ class DirectRanker(NetRanker):
         return shape
 
     def _teacher(self, data: TrainingData) -> Ranker | None:
-        if not 0 <= self.teacher_share <= 1:
-            raise ValueError(f"teacher_share is {self.teacher_share}; give a number from 0 to 1")
+        is_auto = isinstance(self.teacher, str) and self.teacher == AUTO
         is_usual = (
             self.feature_net is None
             and not hasattr(self, "input_shape_")
             and (self.cost, self.head_activation, self.pair_weight) == ("cross_entropy", "half_tanh", None)
         )
-        if self.teacher_share == 0 or (self.teacher == AUTO and not is_usual):
+        if self.teacher_share == 0 or (is_auto and not is_usual):
             return None
         from directranker.rankers.teaching import chosen_teacher
 

@@ -16,8 +16,6 @@ def split_off_validation(
 
     Where a part would have nothing to learn from or to measure, nothing is held out.
     """
-    if not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction is {fraction}; give a number between 0 and 1")
     rng = np.random.default_rng((seed, 7))
     if data.n_queries == 1:
         rows = rng.permutation(len(data.relevance))
