@@ -32,7 +32,7 @@ from directranker.rankers.net_parameters import NET_RULES, check_training
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import stopping_part
 from directranker.training.records import EpochRecord
 
 # ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
@@ -239,8 +239,8 @@ class DirectRanker(NetRanker):
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
-        if validation is None and self.early_stopping:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
+        fraction = self.validation_fraction if self.early_stopping else None
+        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
         if teacher is not None and isinstance(cost, ObjectiveCost):
             beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
             cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)

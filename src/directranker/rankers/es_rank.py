@@ -123,7 +123,7 @@ class ESRank(LinearRanker):
         seed = as_seed(self.random_state)
         metric = as_metric(self.metric)
         if validation is None and self.validation_fraction is not None:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
+            data, validation = split_off_validation(data, self.validation_fraction, seed, metric)
         self._fit_transform(data, seed)
         part = self._part(data, metric, "training")
         judge = None if validation is None else self._part(validation, metric, "validation")

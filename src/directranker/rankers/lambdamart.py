@@ -46,7 +46,7 @@ from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.tree_text import trees_from_text
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import stopping_part
 
 if TYPE_CHECKING:
     import lightgbm
@@ -194,10 +194,8 @@ class LambdaMART(Ranker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         metric = self._checked_metric()
         seed = as_seed(self.random_state)
-        if validation is None and self.early_stopping:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
-        if validation is not None and not _can_measure(metric, validation):
-            validation = None
+        fraction = self.validation_fraction if self.early_stopping else None
+        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
         self._boost(booster, lambdas, data, validation, metric)
@@ -307,10 +305,6 @@ class LambdaMART(Ranker):
 def _threads(n_jobs: int | None) -> int:
     JOBS.check("n_jobs", n_jobs)
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
-
-
-def _can_measure(metric: Metric, data: TrainingData) -> bool:
-    return not np.isnan(metric(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets))
 
 
 def _weight_of_rows(data: TrainingData) -> FloatArray | None:

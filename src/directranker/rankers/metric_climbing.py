@@ -34,7 +34,7 @@ class MetricClimber(LinearRanker):
                     "and the weights, or take a metric of another convention, such as 'ndcg@10:graded'"
                 )
         if validation is None and self.early_stopping:
-            train, held_out = split_off_validation(data, self.validation_fraction, seed)
+            train, held_out = split_off_validation(data, self.validation_fraction, seed, metric)
             if held_out is not None and counts(train, metric) and counts(held_out, metric):
                 data, validation = train, held_out
         self._fit_transform(data, seed)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from directranker.errors import TrainingWarning
+from directranker.metrics import Metric
 from directranker.rankers.training_data import TrainingData
 
-__all__ = ["split_off_validation"]
+__all__ = ["split_off_validation", "stopping_part"]
 
 
 def split_off_validation(
-    data: TrainingData, fraction: float, seed: int
+    data: TrainingData, fraction: float, seed: int, metric: Metric
 ) -> tuple[TrainingData, TrainingData | None]:
     """Split at random into a training and a validation part.
 
@@ -25,6 +29,42 @@ def split_off_validation(
         queries = rng.permutation(data.n_queries)
         cut = max(1, round(fraction * len(queries)))
         train, held_out = data.take(np.sort(queries[cut:])), data.take(np.sort(queries[:cut]))
-    if train.can_teach and held_out.can_teach:
+    if all(part.can_teach and _can_measure(metric, part) for part in (train, held_out)):
         return train, held_out
     return data, None
+
+
+def stopping_part(
+    data: TrainingData,
+    validation: TrainingData | None,
+    metric: Metric,
+    *,
+    fraction: float | None,
+    seed: int,
+) -> tuple[TrainingData, TrainingData | None]:
+    """What is learnt from, and what tells when to stop: the given part, or a fraction that is split off.
+
+    Labels may be of a kind that the metric does not count, such as all below 0. Then nothing tells when to
+    stop, and a warning says so.
+    """
+    part = data if validation is None else validation
+    if validation is None and fraction is None:
+        return data, None
+    if not _can_measure(metric, part):
+        low, high = part.relevance.min(), part.relevance.max()
+        other = "take a metric of another convention, such as 'ndcg@10:graded'"
+        warnings.warn(
+            f"early stopping is off: no query {'' if validation is None else 'of the eval_set '}counts under "
+            f"{metric}, with labels from {low:g} to {high:g}; "
+            + (other if high > 0 else "add a number to all labels, so that none is below 0"),
+            TrainingWarning,
+            stacklevel=5,
+        )
+        return data, None
+    if validation is not None or fraction is None:
+        return data, validation
+    return split_off_validation(data, fraction, seed, metric)
+
+
+def _can_measure(metric: Metric, data: TrainingData) -> bool:
+    return not np.isnan(metric(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets))
