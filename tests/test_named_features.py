@@ -37,3 +37,12 @@ def test_neighbours(named: RankingDataset, ranker: RankSVM) -> None:
 def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None:
     parity = export_ranker(ranker, tmp_path / "svm", to="solr", rows=named)
     assert (parity.n_documents, parity.n_queries) == (named.n_documents, named.n_queries)
+
+
+def test_what_is_missing_and_what_is_new_is_named(named: RankingDataset, ranker: RankSVM) -> None:
+    table = named.to_frame("pyarrow")
+    with pytest.raises(ValueError, match=r"X has 19 features, .* with 20; it lacks 'field_3'$"):
+        ranker.predict(RankingDataset.from_frame(table.drop_columns(["field_3"])))
+    more = table.append_column("price", table["field_1"])
+    with pytest.raises(ValueError, match=r"X has 21 features, .* with 20; 'price' is new$"):
+        ranker.predict(RankingDataset.from_frame(more))

@@ -147,6 +147,10 @@ def test_export(folder: Path) -> None:
             ["train", "train.txt", "--set", "dropout=no", "--out", "new"],
             "--set dropout=no: dropout is a number",
         ),
+        (
+            ["train", "train.txt", "--set", "early_stopping=no", "--out", "new"],
+            "--set early_stopping=no: give true or false",
+        ),
         (["rank", "none", "test.txt"], "none does not exist; give the folder of a saved model"),
         (["rank", ".", "test.txt"], ". is not a saved model: it has no header.json"),
         (

@@ -36,7 +36,9 @@ def parsed_settings(settings: Iterable[str], ranker: Ranker) -> dict[str, Any]:
             raise ValueError(unknown_word("parameter", name, sorted(known)))
         value = _value(text)
         if isinstance(known[name], int | float) and isinstance(value, str):
-            raise ValueError(f"--set {setting}: {name} is a number, such as {known[name]}")
+            is_switch = isinstance(known[name], bool)
+            wanted = "give true or false" if is_switch else f"{name} is a number, such as {known[name]}"
+            raise ValueError(f"--set {setting}: {wanted}")
         if isinstance(known[name], tuple) and not isinstance(value, tuple):
             value = (value,) if text else ()
         values[name] = value

@@ -245,11 +245,12 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
                 self.feature_names_in_ = np.array(data.feature_names, dtype=object)
             return
         name = type(self).__name__
-        if data.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}"
-            )
         known = getattr(self, "feature_names_in_", None)
+        if data.n_features != self.n_features_in_:
+            other = "" if known is None or not has_names else _difference(tuple(known), data.feature_names)
+            raise ValueError(
+                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}{other}"
+            )
         if known is not None and has_names and tuple(known) != data.feature_names:
             at = next(i for i, own in enumerate(known) if own != data.feature_names[i])
             raise ValueError(
@@ -305,6 +306,18 @@ def group_codes(qid: ArrayLike | None, n_rows: int) -> IntArray:
     in_order = np.empty_like(codes)
     in_order[grouping.order] = codes
     return in_order
+
+
+def _difference(known: tuple[str, ...], found: tuple[str, ...]) -> str:
+    """The first names that are missing and new, in words.
+
+    >>> _difference(("a", "b"), ("b",))
+    "; it lacks 'a'"
+    """
+    missing = [name for name in known if name not in set(found)]
+    new = [name for name in found if name not in set(known)]
+    parts = [f"; it lacks {missing[0]!r}"] if missing else []
+    return "".join([*parts, f"; {new[0]!r} is new"] if new else parts)
 
 
 def _one_dimensional(y: ArrayLike) -> NDArray[Any]:
