@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_feature_names, as_relevance
+from directranker.data.checking import Features, as_feature_names, as_relevance, naming_columns
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
@@ -219,9 +219,10 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
             self._check_names(X, reset=reset)
             return X.features
         X = self._flattened(X, reset=reset)
-        table: Features = validate_data(
-            self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
-        )
+        with naming_columns(X):
+            table: Features = validate_data(
+                self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+            )
         return table
 
     def _flattened(self, X: Any, *, reset: bool) -> Any:

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from directranker.data.checking import naming_columns
 from directranker.data.transforms.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.data.transforms.moments import FLOAT32_MAX
 from directranker.parameters import Rule, check_parameters
@@ -60,9 +61,10 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
             check_parameters(self, self._rules)
         else:
             check_is_fitted(self)
-        table: Table = validate_data(
-            self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
-        )
+        with naming_columns(X):
+            table: Table = validate_data(
+                self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
+            )
         over_rows(lambda rows: self._refuse_too_large(table, rows), len(table))
         return table
 
