@@ -94,6 +94,9 @@ def test_rows_in_any_order_and_ids_of_any_kind(ranker: Ranker, data: RankingData
     names = np.array([f"query {query}" for query in qid])
     again = clone(ranker).fit(X, y, qid=names).predict(X, qid=names)
     np.testing.assert_array_equal(again, scores)
+    mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=names[shuffled])
+    np.testing.assert_array_equal(ranker.rank(mixed), ranker.rank(X[shuffled], qid=names[shuffled]))
+    assert ranker.score(mixed) == ranker.score(X[shuffled], y[shuffled], qid=names[shuffled])
 
 
 def test_tables_and_data_sets(ranker: Ranker, data: RankingDataset) -> None:

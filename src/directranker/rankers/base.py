@@ -77,15 +77,14 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            query = np.repeat(np.arange(X.n_queries), np.diff(X.offsets))
-            return X.restore_order(self._scores(self._table(X, reset=False), query))
+            return X.restore_order(self._scores(self._table(X, reset=False), _query_numbers(X)))
         table = self._table(X, reset=False)
         return self._scores(table, group_codes(qid, len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
         if isinstance(X, RankingDataset):
-            qid = X.restore_order(X.qid)
+            qid = X.restore_order(_query_numbers(X))  # sooner grouped than ids that are words
         scores = self.predict(X, qid=qid)
         codes = group_codes(qid, len(scores))
         order = np.lexsort((-scores.astype(np.float64), codes))
@@ -136,7 +135,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
-            y, qid = X.restore_order(X.relevance), X.restore_order(X.qid)
+            y, qid = X.restore_order(X.relevance), X.restore_order(_query_numbers(X))
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         values = evaluate_per_query(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
@@ -307,6 +306,11 @@ def group_codes(qid: ArrayLike | None, n_rows: int) -> IntArray:
     in_order = np.empty_like(codes)
     in_order[grouping.order] = codes
     return in_order
+
+
+def _query_numbers(data: RankingDataset) -> IntArray:
+    """The number of each row's query, in the data set's own order."""
+    return np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
 
 
 def _difference(known: tuple[str, ...], found: tuple[str, ...]) -> str:
