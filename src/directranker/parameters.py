@@ -39,6 +39,8 @@ __all__ = [
     "whole_or_growing",
 ]
 
+LONGEST_SHOWN = 100
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -50,7 +52,10 @@ class Rule:
     def check(self, name: str, value: object) -> None:
         """Refuse a value in words."""
         if not self.accepts(value):
-            raise ValueError(f"{name} is {value!r}; give {self.wanted}")
+            shown = repr(value)
+            if len(shown) > LONGEST_SHOWN or "\n" in shown:  # a table, for example
+                shown = f"a {type(value).__name__}"
+            raise ValueError(f"{name} is {shown}; give {self.wanted}")
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:

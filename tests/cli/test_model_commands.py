@@ -140,6 +140,10 @@ def test_export(folder: Path) -> None:
         (["tune", "train.txt", "--grid", "l2", "--out", "new"], "--grid l2: give values, such as l2=0.1/1"),
         (["tune", "train.txt", "--grid", "l2=1", "--out", "new"], "parameter 'l2' is unknown; "),
         (
+            ["tune", "train.txt", "--grid", "dropout=0/x", "--out", "new"],
+            "--grid dropout=x: dropout is a",
+        ),
+        (
             ["tune", "train.txt", "--grid", "dropout=0", "--halving", "--trials", "3", "--out", "new"],
             "--halving and --trials are two ways to search; choose one",
         ),
