@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
-from directranker import RankingDataset, RankSVM, example_dataset, explain_difference, export_ranker
+from directranker import (
+    DataError,
+    OrderClassifier,
+    RankingDataset,
+    RankSVM,
+    Standard,
+    example_dataset,
+    explain_difference,
+    export_ranker,
+)
 from directranker.experiments.neighbours import compare_neighbours
 
 
@@ -37,3 +50,31 @@ def test_neighbours(named: RankingDataset, ranker: RankSVM) -> None:
 def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None:
     parity = export_ranker(ranker, tmp_path / "svm", to="solr", rows=named)
     assert (parity.n_documents, parity.n_queries) == (named.n_documents, named.n_queries)
+
+
+def test_what_is_missing_and_what_is_new_is_named(named: RankingDataset, ranker: RankSVM) -> None:
+    table = named.to_frame("pyarrow")
+    with pytest.raises(ValueError, match=r"X has 19 features, .* with 20; it lacks 'field_3'$"):
+        ranker.predict(RankingDataset.from_frame(table.drop_columns(["field_3"])))
+    more = table.append_column("price", table["field_1"])
+    with pytest.raises(ValueError, match=r"X has 21 features, .* with 20; 'price' is new$"):
+        ranker.predict(RankingDataset.from_frame(more))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (["a", "b"] * 10, "column 'brand' holds 'a', no number; encode it, or leave it out"),
+        (pd.Categorical(["a", "b"] * 10), "column 'brand' holds 'a', no number"),
+        ([pd.Timestamp("2026-01-01")] * 20, "column 'brand' holds times, no number"),
+    ],
+)
+def test_a_column_of_no_numbers_is_named(column: Any, message: str) -> None:
+    numbers = {"price": pd.array([1, None] * 10, dtype="Int64"), "new": [True, False] * 10}
+    frame, y = pd.DataFrame({**numbers, "brand": column}), np.arange(20) % 2
+    for estimator in (RankSVM(), OrderClassifier(), Standard()):
+        with pytest.raises(DataError, match=message):
+            estimator.fit(frame, y)
+    with pytest.raises(DataError, match=message):
+        RankSVM().fit(pl.from_pandas(frame), y)
+    assert RankSVM().fit(frame[["price", "new"]], y).n_features_in_ == 2

@@ -29,6 +29,7 @@ from directranker.data.transforms import (
     bins_of,
 )
 from directranker.data.transforms.automatic import AS_IS, SIGNED_LOG, STANDARD
+from directranker.parameters import check_parameters
 from directranker.rankers.base import Ranker
 from directranker.rankers.direct_ranker import DirectRanker
 from directranker.rankers.ensemble import Ensemble
@@ -95,7 +96,7 @@ def _check_quantile_normal(transform: QuantileNormal, n: int) -> None:
         raise ValueError("references_ of QuantileNormal holds nothing")
     _check_array(transform, "references_", np.float64, (n_quantiles,))
     _check_array(transform, "quantiles_", np.float64, (n_quantiles, n))
-    transform._check_options()
+    check_parameters(transform, transform._rules)
 
 
 def _check_transform_of(ranker: Any, n: int) -> None:

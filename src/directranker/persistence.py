@@ -106,7 +106,7 @@ def sealed_header(header: Mapping[str, Any]) -> bytes:
      "format": "x",
      "header_sha256": "8478
     """
-    text = json.dumps(header, indent=1, allow_nan=False).encode().removesuffix(b"\n}")
+    text = json.dumps(header, indent=1, allow_nan=False, default=_plain).encode().removesuffix(b"\n}")
     return text + f',\n "header_sha256": "{hashlib.sha256(text).hexdigest()}"\n}}'.encode()
 
 
@@ -228,19 +228,31 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     defaults = type(estimator)().get_params(deep=False)
     kept = {}
     for name, value in estimator.get_params(deep=False).items():
-        if name in LEFT_OUT or value is defaults[name] or value == defaults[name]:
+        if name in LEFT_OUT or _is_default(value, defaults[name]):
             continue
         if name == "feature_net":
             kept[name] = words_of_net(value)
             continue
         try:
-            kept[name] = json.loads(json.dumps(value))
+            kept[name] = json.loads(json.dumps(value, default=_plain))
         except TypeError:
             raise TypeError(
                 f"{name} is {value!r}, which cannot be saved as text; models with functions of your own can "
                 "be pickled"
             ) from None
     return kept
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    # An array is compared value by value, and no default is one.
+    return value is default or bool(not isinstance(value, np.ndarray) and value == default)
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of NumPy as JSON takes it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is nothing that JSON holds")
 
 
 def _from_words(words: dict[str, Any], prefix: str, parts: Parts) -> Any:

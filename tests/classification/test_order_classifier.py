@@ -145,6 +145,8 @@ def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> No
     [
         ({"thresholds": "peak"}, "did you mean 'peaks'"),
         ({"holdout": 1.0}, "holdout is 1.0"),
+        ({"holdout": "x"}, "holdout is 'x'; give a number between 0 and 1"),
+        ({"class_order": 5}, "class_order is 5; give a list of the classes, or None"),
         ({"class_order": [0, 1]}, "name each of"),
         ({"class_order": [0, 1, 2, 2]}, "name each of"),
     ],
@@ -152,6 +154,11 @@ def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> No
 def test_wrong_options_are_told(ordered: tuple[Any, Any], options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         classifier(**options).fit(*ordered)
+
+
+def test_what_is_no_ranker_is_told() -> None:
+    with pytest.raises(ValueError, match=r"ranker is 'RankSVM'; give a ranker, such as DirectRanker\(\), or"):
+        OrderClassifier("RankSVM").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_odds_are_the_literal_ones_and_the_likeliest() -> None:

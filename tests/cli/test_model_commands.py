@@ -140,12 +140,20 @@ def test_export(folder: Path) -> None:
         (["tune", "train.txt", "--grid", "l2", "--out", "new"], "--grid l2: give values, such as l2=0.1/1"),
         (["tune", "train.txt", "--grid", "l2=1", "--out", "new"], "parameter 'l2' is unknown; "),
         (
+            ["tune", "train.txt", "--grid", "dropout=0/x", "--out", "new"],
+            "--grid dropout=x: dropout is a",
+        ),
+        (
             ["tune", "train.txt", "--grid", "dropout=0", "--halving", "--trials", "3", "--out", "new"],
             "--halving and --trials are two ways to search; choose one",
         ),
         (
             ["train", "train.txt", "--set", "dropout=no", "--out", "new"],
             "--set dropout=no: dropout is a number",
+        ),
+        (
+            ["train", "train.txt", "--set", "early_stopping=no", "--out", "new"],
+            "--set early_stopping=no: give true or false",
         ),
         (["rank", "none", "test.txt"], "none does not exist; give the folder of a saved model"),
         (["rank", ".", "test.txt"], ". is not a saved model: it has no header.json"),

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from directranker import DataError, LetorError, RankingDataset, concatenate, example_dataset, write_letor
@@ -47,6 +48,16 @@ def test_a_query_that_comes_back_is_told() -> None:
     for block_bytes in (12, 1000):
         with pytest.raises(DataError, match="do not stand together"):
             list(stream_letor(io.BytesIO(text), block_bytes=block_bytes))
+
+
+def test_a_column_that_is_not_there_is_told_with_the_file(data: RankingDataset, tmp_path: Path) -> None:
+    table = data.to_frame("pyarrow").drop_columns(["qid", "relevance"])
+    pq.write_table(table, tmp_path / "data.parquet")
+    with pytest.raises(
+        DataError, match=r"data\.parquet: no column 'qid'; the columns are .*; name the"
+    ) as told:
+        list(stream_dataset(tmp_path / "data.parquet"))
+    assert "relevance" not in str(told.value)
 
 
 def test_a_broken_line_is_named_by_its_number() -> None:

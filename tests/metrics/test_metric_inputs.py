@@ -41,6 +41,8 @@ wrong: Any = metrics
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: wrong.evaluate([1], [1], metrics=3), "metrics is 3; give names, such as ['ndcg@10', 'map']"),
+        (lambda: wrong.evaluate([1], [1], metrics=[3]), "metric is 3; give a name, such as 'ndcg@10'"),
         (lambda: wrong.ndcg([1, 0], [1]), "relevance has 2 rows, scores have 1; give one each"),
         (lambda: wrong.ndcg([[1, 0]], [1, 2]), "relevance has shape (1, 2); give one number per row"),
         (lambda: wrong.ndcg([1, 0], [[1, 2]]), "scores has shape (1, 2)"),

@@ -341,6 +341,18 @@ def test_wrong_requests_are_told() -> None:
         grid_search(ranker, {"l2": [1]}, data, metrics=())
     with pytest.raises(TypeError, match="cost"):
         grid_search(ranker, {"cost": "hinge"}, data, method="optuna")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"folds": 2.5}, "2.5 folds of"),
+        ({"workers": 1.5}, "workers is 1.5; give a whole number of at least 1, or None"),
+        ({"metrics": 3}, "metrics is 3; give names"),
+        ({"method": "optuna", "n_candidates": 1.5}, "n_candidates is 1.5; give a whole number"),
+        ({"validation": (data.features, data.relevance)}, "validation is a tuple; give a RankingDataset"),
+    ]
+    for options, message in wrong:
+        with pytest.raises((ValueError, TypeError), match=message):
+            grid_search(ranker, {"l2": [1]}, data, **options)
+    with pytest.raises(ValueError, match="data is a tuple; give a RankingDataset, such as"):
+        grid_search(ranker, {"l2": [1]}, (data.features, data.relevance))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the grid is an empty list"):
         grid_search(ranker, [], data)
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_learnt_from_is_refused() -> None:
     for option in ("restarts", "max_rounds", "n_steps"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
             CoordinateAscent().set_params(**{option: 0}).fit(X, np.arange(20) % 3, qid=qid)
-    with pytest.raises(ValueError, match="both must be above 0"):
+    with pytest.raises(ValueError, match="first_step is 0; give a number above 0"):
         CoordinateAscent(first_step=0).fit(X, np.arange(20) % 3, qid=qid)
 
 

@@ -94,6 +94,7 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
         assert evaluate(test.relevance, scores, offsets=test.offsets, metrics="map")["map"] > 0.6
 
 
+@pytest.mark.filterwarnings("ignore:early stopping is off")
 def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
     with pytest.raises(ValueError, match="LambdaMART climbs 'ndcg', 'ndcg@k' or 'map'"):
         LambdaMART(metric="err").fit(data)

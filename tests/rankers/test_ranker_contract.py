@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker import DataError, RankingDataset, evaluate, evaluate_per_query, example_dataset
+from directranker.metrics import Metric
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -96,6 +97,9 @@ def test_rows_in_any_order_and_ids_of_any_kind(ranker: Ranker, data: RankingData
     names = np.array([f"query {query}" for query in qid])
     again = clone(ranker).fit(X, y, qid=names).predict(X, qid=names)
     np.testing.assert_array_equal(again, scores)
+    mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=names[shuffled])
+    np.testing.assert_array_equal(ranker.rank(mixed), ranker.rank(X[shuffled], qid=names[shuffled]))
+    assert ranker.score(mixed) == ranker.score(X[shuffled], y[shuffled], qid=names[shuffled])
 
 
 def test_tables_and_data_sets(ranker: Ranker, data: RankingDataset) -> None:
@@ -177,7 +181,7 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
     ranker = clone(RANKERS[name]).set_params(metric="ndcg@10:paper").fit(data, sample_weight=given)
     of = {"query_weight": given} if per == "query" else {"document_weight": given}
     whole = TrainingData(data.features, None, data.relevance, data.offsets, **of)
-    _, held_out = split_off_validation(whole, 0.2, 0)
+    _, held_out = split_off_validation(whole, 0.2, 0, Metric.parse("ndcg@10:paper"))
     assert held_out is not None
     best = max(record.metric for record in ranker.history_)
     measured = ranker.score(

@@ -128,3 +128,23 @@ def test_a_cut_off_checkpoint_is_told(tmp_path: Path, share: float) -> None:
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(StorageError, match="damaged"):
         small(checkpoint=tmp_path).fit(data)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Past the file size limit of the process, as on a full disk."""
+    script = f"""
+import resource, signal
+from directranker import StorageError, example_dataset
+from directranker.rankers import DirectRanker
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+ranker = DirectRanker(max_epochs=1, teacher=None, transform="standard", checkpoint={str(tmp_path)!r})
+try:
+    ranker.fit(example_dataset().select(range(40)))
+except StorageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{tmp_path}/training.safetensors cannot be written: ")
+    assert list(tmp_path.iterdir()) == []

@@ -29,14 +29,21 @@ from directranker.classification.boundaries import class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
-from directranker.data.checking import Features
+from directranker.data.checking import Features, naming_columns
 from directranker.metrics.rules import unknown_word
+from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker
 from directranker.rankers.base import as_seed
 
 __all__ = ["OrderClassifier", "default_ranker"]
 
 THRESHOLDS = ("labels", "peaks")
+RULES: dict[str, Rule] = {
+    "ranker": or_none(kind("a ranker, such as DirectRanker()", BaseEstimator)),
+    "thresholds": kind("'labels' or 'peaks'", str),
+    "class_order": or_none(kind("a list of the classes", Sequence, np.ndarray)),
+    "holdout": between(0, 1),
+}
 # Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
 # ends too soon. On 200 tumours with 7 malignant ones average precision is .98 after 500 steps, .90 with it.
 FEW_ROWS, N_STEPS = 10_000, 500
@@ -98,10 +105,9 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn the order, and thresholds and probabilities from scores of rows that were held out."""
+        check_parameters(self, RULES)
         if self.thresholds not in THRESHOLDS:
             raise ValueError(unknown_word("thresholds", self.thresholds, THRESHOLDS))
-        if not 0 < self.holdout < 1:
-            raise ValueError(f"holdout is {self.holdout}; give a share of the rows between 0 and 1")
         table, labels = self._checked(X, y)
         codes = self._codes(labels)
         seed = as_seed(self.random_state)
@@ -163,7 +169,10 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_classifier(self, folder, overwrite=overwrite)
 
     def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
-        table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", order="C")
+        with naming_columns(X):
+            table, labels = validate_data(
+                self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+            )
         labels = column_or_1d(labels, warn=True)
         check_classification_targets(labels)
         return table, labels
@@ -201,9 +210,10 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return ranker.set_params(**{name: seed for name in names if ranker.get_params()[name] is None})
 
     def _table(self, X: Any) -> Features:
-        table: Features = validate_data(
-            self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
-        )
+        with naming_columns(X):
+            table: Features = validate_data(
+                self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+            )
         return table
 
     def _scores(self, table: Features) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ __all__ = ["parsed_settings"]
 WORDS = {"none": None, "true": True, "false": False}
 
 
-def parsed_settings(settings: Iterable[str], ranker: Ranker) -> dict[str, Any]:
+def parsed_settings(settings: Iterable[str], ranker: Ranker, *, option: str = "--set") -> dict[str, Any]:
     """Values by name, each name checked against the ranker's own parameters."""
     from directranker.metrics.rules import unknown_word
 
@@ -31,12 +31,16 @@ def parsed_settings(settings: Iterable[str], ranker: Ranker) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise ValueError(f"--set {setting}: give a name and a value, such as --set learning_rate=0.01")
+            raise ValueError(
+                f"{option} {setting}: give a name and a value, such as {option} learning_rate=0.01"
+            )
         if name not in known:
             raise ValueError(unknown_word("parameter", name, sorted(known)))
         value = _value(text)
         if isinstance(known[name], int | float) and isinstance(value, str):
-            raise ValueError(f"--set {setting}: {name} is a number, such as {known[name]}")
+            is_switch = isinstance(known[name], bool)
+            wanted = "give true or false" if is_switch else f"{name} is a number, such as {known[name]}"
+            raise ValueError(f"{option} {setting}: {wanted}")
         if isinstance(known[name], tuple) and not isinstance(value, tuple):
             value = (value,) if text else ()
         values[name] = value

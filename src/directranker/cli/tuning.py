@@ -124,7 +124,8 @@ def parsed_grid(words: Sequence[str], name: str, ranker: Ranker) -> dict[str, li
     for word in words:
         parameter, equals, texts = word.partition("=")
         if equals:
-            settings = [parsed_settings([f"{parameter}={text}"], ranker) for text in texts.split("/")]
+            each = [f"{parameter}={text}" for text in texts.split("/")]
+            settings = [parsed_settings([one], ranker, option="--grid") for one in each]
             values[parameter] = [setting[parameter] for setting in settings]
         else:
             values.update(_grid_of_file(Path(word), name))

@@ -7,7 +7,8 @@ directranker.errors.DataError: 1e+39 in row 0, column 1 does not fit float32
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.compilation import IntArray
 from directranker.errors import DataError
 
-__all__ = ["Features", "Relevance", "as_feature_names", "as_features", "as_query_numbers", "as_relevance"]
+__all__ = [
+    "Features",
+    "Relevance",
+    "as_feature_names",
+    "as_features",
+    "as_query_numbers",
+    "as_relevance",
+    "naming_columns",
+]
 
 Features = NDArray[np.float32]
 Relevance = NDArray[np.float64]
@@ -40,6 +49,44 @@ def as_features(X: Any) -> Features:
         if np.isfinite(np.float64(array[row, column])):
             raise DataError(f"{array[row, column]} in row {row}, column {column} does not fit float32")
     return features
+
+
+@contextmanager
+def naming_columns(X: Any) -> Iterator[None]:
+    """Where a table of features cannot be read, name the first column that holds no numbers.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"price": [1.5], "brand": ["Acme"]})
+    >>> with naming_columns(frame):
+    ...     frame.to_numpy(dtype=np.float32)
+    Traceback (most recent call last):
+    directranker.errors.DataError: column 'brand' holds 'Acme', no number; encode it, or leave it out
+    """
+    try:
+        yield
+    except (TypeError, ValueError):
+        for name in getattr(X, "columns", ()):
+            value = _no_number(np.asarray(X[name]).ravel())
+            if value is not None:
+                raise DataError(
+                    f"column {name!r} holds {value}, no number; encode it, or leave it out"
+                ) from None
+        raise
+
+
+def _no_number(values: NDArray[Any]) -> str | None:
+    """The first value that is a time or a word, in words."""
+    if values.dtype.kind in "mM":
+        return "times"
+    if values.dtype.kind not in "OUST":
+        return None
+    for value in values:
+        if isinstance(value, str | bytes):
+            try:
+                float(value)
+            except ValueError:
+                return repr(str(value)) if isinstance(value, str) else repr(value)
+    return None
 
 
 def as_relevance(y: Any, n_rows: int) -> Relevance:

@@ -56,8 +56,9 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        _name_target(error, temporary, target)
         raise
 
 
@@ -77,9 +78,18 @@ def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Pa
                 _sync(part)
         temporary.chmod(0o777 & ~_umask())
         _replace_folder(temporary, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        _name_target(error, temporary, target)
         raise
+
+
+def _name_target(error: BaseException, temporary: Path, target: Path) -> None:
+    """Let an error of writing, as on a full disk, name the target: it names no file, or the temporary one."""
+    if isinstance(error, OSError) and error.errno is not None:
+        named = error.filename
+        if named is None or str(named).startswith(str(temporary)):
+            error.filename = str(target)
 
 
 def _replace_folder(temporary: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -82,7 +83,7 @@ def stream_parquet(
     columns = columns or Columns()
     try:
         with pq.ParquetFile(path) as file:
-            yield from _whole_queries(_parquet_blocks(file, columns, progress), str(path))
+            yield from _whole_queries(_parquet_blocks(file, str(path), columns, progress), str(path))
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: not a readable Parquet file: {error}") from None
 
@@ -122,15 +123,27 @@ def _parsed(
         raise LetorError(error.problem, path=error.path, line=error.line + first_line) from None
 
 
-def _parquet_blocks(file: Any, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
+def _parquet_blocks(file: Any, name: str, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
+    with _told_of(name):
+        columns.resolve(file.schema_arrow, need_labels=False)
     for batch in _batches(file):
         table = pa.Table.from_batches([batch])
         if columns.relevance not in table.column_names:
             table = table.append_column(columns.relevance, pa.array(np.zeros(len(table))))
-        yield dataset_from_frame(table, columns)
+        with _told_of(name):
+            piece = dataset_from_frame(table, columns)
+        yield piece
         done += len(table)
         progress(done, total)
+
+
+@contextmanager
+def _told_of(name: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
 
 
 def _batches(file: Any) -> Iterator[Any]:

@@ -50,21 +50,41 @@ class Columns:
     document: str | None = "docid"
     features: Sequence[str] | None = None
 
-    def resolve(self, schema: pa.Schema) -> Columns:
+    def resolve(self, schema: pa.Schema, *, need_labels: bool = True) -> Columns:
         """Check that the columns are there and name the features."""
         known = set(schema.names)
         document = None if self.document == "docid" and "docid" not in known else self.document
         special = [name for name in (self.relevance, self.query, document) if name is not None]
         features = self.features
         if features is None:
-            features = [name for name in schema.names if name not in special]
+            left_out = {*special, *_index_columns(schema)}
+            features = [name for name in schema.names if name not in left_out]
         for name in [*special, *features]:
-            if name not in known:
-                hint = "; pass query=None if all rows are one list" if name == self.query else ""
-                raise DataError(f"no column {name!r}; the columns are {', '.join(schema.names)}{hint}")
+            if name not in known and (need_labels or name != self.relevance):
+                names = ", ".join(schema.names)
+                raise DataError(f"no column {name!r}; the columns are {names}{self._hint(name)}")
         if not features:
             raise DataError("no feature columns are left beside relevance, query and document")
         return Columns(self.relevance, self.query, document, features)
+
+    def _hint(self, name: str) -> str:
+        if name == self.relevance:
+            return "; name the one of the labels (`directranker convert --relevance`)"
+        if name == self.query:
+            return (
+                "; name the one of the queries (`directranker convert --query`), or pass query=None if all "
+                "rows are one list"
+            )
+        return ""
+
+
+def _index_columns(schema: pa.Schema) -> set[str]:
+    """Columns that pandas wrote for its index, such as the numbers of rows that were sorted or chosen."""
+    try:
+        written = (schema.pandas_metadata or {}).get("index_columns", [])
+    except ValueError:  # nothing that pandas wrote
+        return set()
+    return {name for name in written if isinstance(name, str)}
 
 
 def dataset_from_frame(frame: Any, columns: Columns) -> RankingDataset:

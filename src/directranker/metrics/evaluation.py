@@ -68,6 +68,8 @@ def evaluate_per_query(
     """
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
+    if not isinstance(metrics, Iterable):
+        raise TypeError(f"metrics is {metrics!r}; give names, such as ['ndcg@10', 'map']")
     named: dict[str, Metric] = {}
     for metric in metrics:
         if str(metric) in named:

@@ -92,6 +92,8 @@ class Metric:
         >>> Metric.parse("P@5:trec") == Metric("precision", 5, CONVENTIONS["trec"])
         True
         """
+        if not isinstance(text, str):
+            raise TypeError(f"metric is {text!r}; give a name, such as 'ndcg@10', or a Metric")
         parts = re.fullmatch(r"\s*(\w+)(?:@(\d+))?(?::(\w+))?\s*", text)
         if parts is None:
             raise ValueError(f"metric {text!r} cannot be read; write measure@k, such as 'ndcg@10'")

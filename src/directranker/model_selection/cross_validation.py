@@ -20,6 +20,7 @@ from directranker.model_selection.cells import Fit, Part
 from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Tally
 from directranker.model_selection.running import Runner
+from directranker.parameters import whole
 
 __all__ = ["CrossValidation", "Split", "Table", "measure", "query_folds"]
 
@@ -29,7 +30,7 @@ Split = tuple[Part, Part]
 
 def query_folds(name: str, data: RankingDataset, n_folds: int) -> list[Split]:
     """The splits of scikit-learn's `GroupKFold` over queries; `name` is the data's."""
-    if not 2 <= n_folds <= data.n_queries:
+    if not whole(2, data.n_queries).accepts(n_folds):
         raise ValueError(
             f"{n_folds} folds of {data.n_queries} queries cannot be made; give a number from 2 to "
             f"{data.n_queries}"

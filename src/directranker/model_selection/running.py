@@ -31,6 +31,7 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, threads_each
 from directranker.model_selection.workers import Task, run_here, run_in_processes
+from directranker.parameters import or_none, whole
 
 __all__ = ["Runner", "run_fits"]
 
@@ -80,8 +81,7 @@ class Runner:
         workers: int | None = None,
         cluster: str | None = None,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"workers is {workers}; give a whole number from 1 on, or None for all cores")
+        or_none(whole(1)).check("workers", workers)
         self.store = store
         self._data = data
         self._workers = min(workers or cores_given(), cores_given())

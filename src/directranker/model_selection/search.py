@@ -15,7 +15,7 @@ True
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
 from directranker.model_selection.store import CellStore
+from directranker.parameters import kind, or_none, whole
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store"]
@@ -102,12 +103,15 @@ def grid_search(
         The rules of the metrics.
 
     """
+    or_none(whole(1)).check("n_candidates", n_candidates)
     names = checked_metrics(metrics, convention)
     if method not in METHODS:
         raise ValueError(unknown_word("method", method, METHODS))
     if method == "grid" and n_candidates is not None:
         raise ValueError("a grid takes all its points; leave out n_candidates, or search by another method")
     parts = {"data": data} if validation is None else {"data": data, "validation": validation}
+    for name, part in parts.items():
+        kind("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(name, part)
     plan = CrossValidation(
         rankers=rankers_for(ranker, names, convention),
         name=type(ranker).__name__,
@@ -179,6 +183,8 @@ def checked_metrics(metrics: str | Sequence[str], convention: str) -> tuple[str,
     >>> checked_metrics("map", "paper")
     ('map',)
     """
+    if not isinstance(metrics, Iterable):
+        raise TypeError(f"metrics is {metrics!r}; give names, such as ('ndcg@10', 'map')")
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     if not names:
         raise ValueError("no metric is asked for; give at least one, such as 'ndcg@10'")

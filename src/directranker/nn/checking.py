@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from numbers import Integral
 from typing import Any
 
@@ -32,7 +32,9 @@ def counts(name: str, values: Any, *, wanted: str) -> tuple[int, ...]:
     Traceback (most recent call last):
     ValueError: input_shape is [1, 0]; give the shape of a document
     """
-    if not isinstance(values, Iterable) or not all(map(_is_count, values)):
+    # The numbers of bytes and of sets stand for nothing, or in no order.
+    is_row = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    if not is_row or not all(map(_is_count, values)):
         raise ValueError(f"{name} is {values!r}; give {wanted}")
     return tuple(map(int, values))
 

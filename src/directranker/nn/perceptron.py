@@ -23,7 +23,14 @@ from torch import nn
 from directranker.metrics.rules import unknown_word
 from directranker.nn.checking import count, counts
 
-__all__ = ["DEFAULT_LAYERS", "FEATURE_ACTIVATIONS", "NORMALISATIONS", "MlpOptions", "feature_mlp"]
+__all__ = [
+    "DEFAULT_LAYERS",
+    "FEATURE_ACTIVATIONS",
+    "NORMALISATIONS",
+    "MlpOptions",
+    "checked_layers",
+    "feature_mlp",
+]
 
 ModuleMaker = Callable[[], nn.Module]
 DEFAULT_LAYERS = (64,)
@@ -81,14 +88,7 @@ def feature_mlp(
     ValueError: normalisation 'btach' is unknown; did you mean 'batch'? There are 'batch', 'layer', None
     """
     n_inputs = count("n_features", n_features, wanted="a whole number of at least 1")
-    widths = counts(
-        "hidden_layers", hidden_layers, wanted="the widths in turn, such as (100, 50), (64,) or ()"
-    )
-    make_activation = _activation_maker(activation)
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
-    if normalisation is not None and normalisation not in NORMALISATIONS:
-        raise ValueError(unknown_word("normalisation", normalisation, [*NORMALISATIONS, None]))
+    widths, make_activation = checked_layers(hidden_layers, activation, dropout, normalisation)
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     for number, (width_in, width_out) in enumerate(pairwise((n_inputs, *widths)), start=1):
         layers[f"linear_{number}"] = nn.Linear(width_in, width_out, bias=bias)
@@ -98,6 +98,25 @@ def feature_mlp(
         if dropout > 0:
             layers[f"dropout_{number}"] = nn.Dropout(dropout)
     return nn.Sequential(layers)
+
+
+def checked_layers(
+    hidden_layers: Any, activation: Any, dropout: float, normalisation: str | None
+) -> tuple[tuple[int, ...], ModuleMaker]:
+    """The widths and what makes activations, once all options of the layers are checked.
+
+    >>> checked_layers((8, 3), "relu", 0.5, None)
+    ((8, 3), <class 'torch.nn.modules.activation.ReLU'>)
+    """
+    widths = counts(
+        "hidden_layers", hidden_layers, wanted="the widths in turn, such as (100, 50), (64,) or ()"
+    )
+    make_activation = _activation_maker(activation)
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
+    if normalisation is not None and normalisation not in NORMALISATIONS:
+        raise ValueError(unknown_word("normalisation", normalisation, [*NORMALISATIONS, None]))
+    return widths, make_activation
 
 
 def _activation_maker(activation: Any) -> ModuleMaker:

@@ -23,9 +23,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from directranker.data.transforms.base import check_at_least
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
+from directranker.parameters import CALLBACKS, FINITE, PROGRESS, YES_OR_NO, between, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.metric_climbing import MetricClimber
 from directranker.rankers.rounds import RoundRecord, Rounds
@@ -84,6 +84,19 @@ class AdaRank(MetricClimber):
 
     """
 
+    _rules = {  # noqa: RUF012 - as in the base
+        "max_rounds": whole(1),
+        "tolerance": or_none(FINITE),
+        "max_consecutive": or_none(whole(1)),
+        "cumulative": YES_OR_NO,
+        "negative": YES_OR_NO,
+        "early_stopping": YES_OR_NO,
+        "patience": whole(1),
+        "validation_fraction": between(0, 1),
+        "progress": PROGRESS,
+        "callbacks": CALLBACKS,
+    }
+
     def __init__(
         self,
         *,
@@ -135,7 +148,7 @@ class AdaRank(MetricClimber):
         return cls(**{**as_published, **changes})
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        self._check_options()
+        self._check_metric()
         boosting = Boosting(
             *self._scored_parts(data, validation, as_seed(self.random_state)),
             negative=self.negative,
@@ -170,10 +183,7 @@ class AdaRank(MetricClimber):
         self.n_rounds_ = len(rounds.history)
         self.stopped_ = rounds.stopped
 
-    def _check_options(self) -> None:
-        check_at_least(1, max_rounds=self.max_rounds, patience=self.patience)
-        if self.max_consecutive is not None:
-            check_at_least(1, max_consecutive=self.max_consecutive)
+    def _check_metric(self) -> None:
         if as_metric(self.metric).measure == "dcg":
             raise ValueError(
                 "metric is dcg, which has no upper bound; AdaRank needs one up to 1, as ndcg has"

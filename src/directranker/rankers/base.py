@@ -9,8 +9,9 @@ rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +19,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_feature_names, as_relevance
+from directranker.data.checking import Features, as_feature_names, as_relevance, naming_columns
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query, means_of_queries
 from directranker.errors import DataError
 from directranker.metrics import Metric, evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
+from directranker.parameters import Rule, check_parameters
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -34,6 +36,9 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 
 class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    """What parameters may be, by name; the others are checked where they are used."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
@@ -66,22 +71,21 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         data = self._training_data(X, y, qid, sample_weight)
         validation = None if eval_set is None else self._evaluation_data(eval_set)
-        self._learn(data, validation)
+        self._learn_checked(data, validation)
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
         """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            query = np.repeat(np.arange(X.n_queries), np.diff(X.offsets))
-            return X.restore_order(self._scores(self._table(X, reset=False), query))
+            return X.restore_order(self._scores(self._table(X, reset=False), _query_numbers(X)))
         table = self._table(X, reset=False)
         return self._scores(table, group_codes(qid, len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
         if isinstance(X, RankingDataset):
-            qid = X.restore_order(X.qid)
+            qid = X.restore_order(_query_numbers(X))  # sooner grouped than ids that are words
         scores = self.predict(X, qid=qid)
         codes = group_codes(qid, len(scores))
         order = np.lexsort((-scores.astype(np.float64), codes))
@@ -132,7 +136,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
-            y, qid = X.restore_order(X.relevance), X.restore_order(X.qid)
+            y, qid = X.restore_order(X.relevance), X.restore_order(_query_numbers(X))
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         values = evaluate_per_query(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
@@ -146,6 +150,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
         check_is_fitted(self)
         save_ranker(self, folder, overwrite=overwrite)
+
+    def _learn_checked(self, data: TrainingData, validation: TrainingData | None) -> None:
+        """Learn, unless a parameter is nonsense."""
+        check_parameters(self, self._rules)
+        self._learn(data, validation)
 
     @abstractmethod
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
@@ -206,9 +215,10 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
             self._check_names(X, reset=reset)
             return X.features
         X = self._flattened(X, reset=reset)
-        table: Features = validate_data(
-            self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
-        )
+        with naming_columns(X):
+            table: Features = validate_data(
+                self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+            )
         return table
 
     def _flattened(self, X: Any, *, reset: bool) -> Any:
@@ -232,11 +242,12 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
                 self.feature_names_in_ = np.array(data.feature_names, dtype=object)
             return
         name = type(self).__name__
-        if data.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}"
-            )
         known = getattr(self, "feature_names_in_", None)
+        if data.n_features != self.n_features_in_:
+            other = "" if known is None or not has_names else _difference(tuple(known), data.feature_names)
+            raise ValueError(
+                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}{other}"
+            )
         if known is not None and has_names and tuple(known) != data.feature_names:
             at = next(i for i, own in enumerate(known) if own != data.feature_names[i])
             raise ValueError(
@@ -292,6 +303,23 @@ def group_codes(qid: ArrayLike | None, n_rows: int) -> IntArray:
     in_order = np.empty_like(codes)
     in_order[grouping.order] = codes
     return in_order
+
+
+def _query_numbers(data: RankingDataset) -> IntArray:
+    """The number of each row's query, in the data set's own order."""
+    return np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+
+
+def _difference(known: tuple[str, ...], found: tuple[str, ...]) -> str:
+    """The first names that are missing and new, in words.
+
+    >>> _difference(("a", "b"), ("b",))
+    "; it lacks 'a'"
+    """
+    missing = [name for name in known if name not in set(found)]
+    new = [name for name in found if name not in set(known)]
+    parts = [f"; it lacks {missing[0]!r}"] if missing else []
+    return "".join([*parts, f"; {new[0]!r} is new"] if new else parts)
 
 
 def _one_dimensional(y: ArrayLike) -> NDArray[Any]:

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from directranker.data.transforms.base import check_at_least
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
+from directranker.parameters import CALLBACKS, PROGRESS, YES_OR_NO, above, at_least, between, whole
 from directranker.rankers.base import as_seed
 from directranker.rankers.metric_climbing import MetricClimber
 from directranker.rankers.rounds import RoundRecord, Rounds
@@ -73,6 +73,19 @@ class CoordinateAscent(MetricClimber):
 
     """
 
+    _rules = {  # noqa: RUF012 - as in the base
+        "restarts": whole(1),
+        "max_rounds": whole(1),
+        "tolerance": at_least(0),
+        "n_steps": whole(1),
+        "first_step": above(0),
+        "step_growth": above(0),
+        "early_stopping": YES_OR_NO,
+        "validation_fraction": between(0, 1),
+        "progress": PROGRESS,
+        "callbacks": CALLBACKS,
+    }
+
     def __init__(
         self,
         *,
@@ -105,11 +118,6 @@ class CoordinateAscent(MetricClimber):
         self.callbacks = callbacks
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        check_at_least(1, restarts=self.restarts, max_rounds=self.max_rounds, n_steps=self.n_steps)
-        if not (self.first_step > 0 and self.step_growth > 0):
-            raise ValueError(
-                f"first_step is {self.first_step} and step_growth {self.step_growth}; both must be above 0"
-            )
         seed = as_seed(self.random_state)
         climbs = Climbs(*self._scored_parts(data, validation, seed), np.random.default_rng((seed, 13)))
         rounds = Rounds(

@@ -28,10 +28,11 @@ from directranker.data.transforms.base import RowTransform
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, meant_encoding
+from directranker.rankers.net_parameters import NET_RULES, check_training
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
-from directranker.rankers.validation import measured_parts
+from directranker.rankers.validation import stopping_part
 from directranker.training.records import EpochRecord
 
 # ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
@@ -117,6 +118,8 @@ class DirectRanker(NetRanker):
         How many epochs there were, which one is kept, and why it ended.
 
     """
+
+    _rules = NET_RULES
 
     def __init__(
         self,
@@ -234,44 +237,31 @@ class DirectRanker(NetRanker):
 
         # Whoever gives no seed takes any, so that of a training to go on with.
         seed = as_seed(kept_seed(self.checkpoint) if self.random_state is None else self.random_state)
+        check_training(self)  # teachers and trials take minutes, and a misspelt word should not wait for them
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         fraction = self.validation_fraction if self.early_stopping else None
-        data, validation = measured_parts(data, validation, metric, fraction=fraction, seed=seed)
+        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
         if teacher is not None and isinstance(cost, ObjectiveCost):
             beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
             cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
         device = as_device(self.device)
         encoding = meant_encoding(self, data, validation, seed=seed, progress=self.progress)
         self._fit_transform(data, seed, encoding)
-        self.hidden_layers_ = chosen_layers(
-            self.hidden_layers,
-            n_documents=len(data.relevance),
-            n_columns=n_columns_of(self.transform_),
-        )
+        size = {"n_documents": len(data.relevance), "n_columns": n_columns_of(self.transform_)}
+        self.hidden_layers_ = chosen_layers(self.hidden_layers, **size)
         net = self.build_net(random_state=seed).to(device)
         as_bins = bins_of(self.transform_) is not None and has_own_pass(net)
         encoded = partial(self._encoded, device=device, as_bins=as_bins)
         lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
-        trained = train(
-            net,
-            cost,
-            encoded(data),
-            lists,
-            self._options(seed),
-            validation=None
-            if validation is None
-            else Validation.of(
-                encoded(validation),
-                validation.relevance,
-                validation.offsets,
-                metric,
-                seed,
-                document_weight=validation.weight_of_rows if validation.is_weighted else None,
-            ),
-            checkpoint=checkpoint,
-        )
+        measured = None
+        if validation is not None:
+            weight = validation.weight_of_rows if validation.is_weighted else None
+            part = (encoded(validation), validation.relevance, validation.offsets)
+            measured = Validation.of(*part, metric, seed, document_weight=weight)
+        options = self._options(seed)
+        trained = train(net, cost, encoded(data), lists, options, validation=measured, checkpoint=checkpoint)
         self.net_ = net.to("cpu")
         self.history_ = trained.history
         self.n_epochs_ = len(trained.history)
@@ -305,14 +295,13 @@ class DirectRanker(NetRanker):
         return shape
 
     def _teacher(self, data: TrainingData) -> Ranker | None:
-        if not 0 <= self.teacher_share <= 1:
-            raise ValueError(f"teacher_share is {self.teacher_share}; give a number from 0 to 1")
+        is_auto = isinstance(self.teacher, str) and self.teacher == AUTO
         is_usual = (
             self.feature_net is None
             and not hasattr(self, "input_shape_")
             and (self.cost, self.head_activation, self.pair_weight) == ("cross_entropy", "half_tanh", None)
         )
-        if self.teacher_share == 0 or (self.teacher == AUTO and not is_usual):
+        if self.teacher_share == 0 or (is_auto and not is_usual):
             return None
         from directranker.rankers.teaching import chosen_teacher
 

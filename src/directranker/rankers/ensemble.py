@@ -23,6 +23,7 @@ from sklearn.base import clone
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
+from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
 from directranker.rankers.net_ranker import AUTO
@@ -56,6 +57,8 @@ class Ensemble(Ranker):
 
     """
 
+    _rules = {"n": whole(1), "n_jobs": JOBS}  # noqa: RUF012 - as in the base
+
     def __init__(
         self,
         ranker: Any = None,
@@ -74,8 +77,6 @@ class Ensemble(Ranker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         if not isinstance(self.ranker, Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
-        if self.n < 1:
-            raise ValueError(f"n is {self.n}; an ensemble has at least one ranker")
         seed = as_seed(self.random_state)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n)
         differences = self._differences(data, validation, seed)
@@ -142,7 +143,7 @@ def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
 
 
 def _fitted(ranker: Ranker, data: TrainingData, validation: TrainingData | None) -> Ranker:
-    ranker._learn(data, validation)
+    ranker._learn_checked(data, validation)
     return ranker
 
 

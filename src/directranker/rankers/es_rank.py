@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from directranker.data.checking import Features
-from directranker.data.transforms.base import check_at_least
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
+from directranker.parameters import CALLBACKS, PROGRESS, between, kind, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults
 from directranker.rankers.evolution import STEPS, Parent, Part, evolve
@@ -83,6 +83,16 @@ class ESRank(LinearRanker):
 
     """
 
+    _rules = {  # noqa: RUF012 - as in the base
+        "start": kind("'equal', 'regression' or 'svm'", str),
+        "steps": kind("'cauchy', 'gaussian' or 'levy'", str),
+        "generations": whole(0),
+        "patience": or_none(whole(1)),
+        "validation_fraction": or_none(between(0, 1)),
+        "progress": PROGRESS,
+        "callbacks": CALLBACKS,
+    }
+
     def __init__(
         self,
         *,
@@ -109,11 +119,11 @@ class ESRank(LinearRanker):
         self.callbacks = callbacks
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        self._check_options()
+        self._check_words()
         seed = as_seed(self.random_state)
         metric = as_metric(self.metric)
         if validation is None and self.validation_fraction is not None:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
+            data, validation = split_off_validation(data, self.validation_fraction, seed, metric)
         self._fit_transform(data, seed)
         part = self._part(data, metric, "training")
         judge = None if validation is None else self._part(validation, metric, "validation")
@@ -132,10 +142,7 @@ class ESRank(LinearRanker):
         self.best_round_ = rounds.best
         self.stopped_ = rounds.stopped
 
-    def _check_options(self) -> None:
-        check_at_least(0, generations=self.generations)
-        if self.patience is not None:
-            check_at_least(1, patience=self.patience)
+    def _check_words(self) -> None:
         for name, word, known in (("start", self.start, STARTS), ("steps", self.steps, tuple(STEPS))):
             if word not in known:
                 raise ValueError(unknown_word(name, word, known))

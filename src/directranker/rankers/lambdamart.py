@@ -27,13 +27,27 @@ from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.weights import PairWeight
+from directranker.parameters import (
+    CALLBACKS,
+    JOBS,
+    PROGRESS,
+    YES_OR_NO,
+    Rule,
+    above,
+    at_least,
+    between,
+    kind,
+    or_none,
+    share,
+    whole,
+)
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.boosted_trees import binned, in_short_lists
 from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.tree_text import trees_from_text
-from directranker.rankers.validation import can_measure, split_off_validation
+from directranker.rankers.validation import stopping_part
 
 if TYPE_CHECKING:
     import lightgbm
@@ -41,6 +55,24 @@ if TYPE_CHECKING:
 __all__ = ["LambdaMART"]
 
 MEASURED_ROWS = 50_000  # documents that the fitness of a round is measured on; all would cost a tenth of it
+MOST = 2**31 - 1  # LightGBM's largest whole number
+RULES: dict[str, Rule] = {
+    "pair_weight": or_none(kind("'metric'", str)),
+    "max_trees": whole(1),
+    "learning_rate": above(0),
+    "n_leaves": whole(2, 131_072),
+    "min_leaf_documents": whole(1, MOST),
+    "subsample": share(of_nothing=False),
+    "feature_fraction": share(of_nothing=False),
+    "l2": at_least(0),
+    "max_bins": whole(2, 65_535),
+    "early_stopping": YES_OR_NO,
+    "patience": whole(1),
+    "validation_fraction": between(0, 1),
+    "n_jobs": JOBS,
+    "progress": PROGRESS,
+    "callbacks": CALLBACKS,
+}
 TreeTargets = Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]
 """Scores and LightGBM's data set to gradients and curvatures."""
 
@@ -98,6 +130,8 @@ class LambdaMART(Ranker):
         `"interrupted"`, or `"converged"` where there was nothing more to split on.
 
     """
+
+    _rules = RULES
 
     def __init__(
         self,
@@ -161,10 +195,8 @@ class LambdaMART(Ranker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         metric = self._checked_metric()
         seed = as_seed(self.random_state)
-        if validation is None and self.early_stopping:
-            data, validation = split_off_validation(data, self.validation_fraction, seed)
-        if validation is not None and not can_measure(metric, validation):
-            validation = None
+        fraction = self.validation_fraction if self.early_stopping else None
+        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
         self._boost(booster, lambdas, data, validation, metric)
@@ -253,10 +285,6 @@ class LambdaMART(Ranker):
         }
 
     def _checked_metric(self) -> Metric:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not low <= value <= high:
-                raise ValueError(f"{name} is {value!r}; give a number from {low:g} to {high:g}")
         if self.pair_weight not in (None, "metric"):
             raise ValueError(f"pair_weight is {self.pair_weight!r}; give 'metric' or None")
         metric = as_metric(self.metric)
@@ -275,22 +303,8 @@ class LambdaMART(Ranker):
         return gains / max(float(gains.sum()), np.finfo(float).tiny)
 
 
-_RANGES: dict[str, tuple[float, float]] = {
-    "max_trees": (1, np.inf),
-    "learning_rate": (1e-10, np.inf),
-    "n_leaves": (2, 131_072),
-    "min_leaf_documents": (1, np.inf),
-    "subsample": (1e-10, 1),
-    "feature_fraction": (1e-10, 1),
-    "l2": (0, np.inf),
-    "max_bins": (2, 65_535),
-    "patience": (1, np.inf),
-}
-
-
 def _threads(n_jobs: int | None) -> int:
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0; give a number of threads, -1 for all cores, or None")
+    JOBS.check("n_jobs", n_jobs)
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
 
 

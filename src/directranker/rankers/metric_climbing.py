@@ -32,9 +32,7 @@ class MetricClimber(LinearRanker):
                     "and the weights, or take a metric of another convention, such as 'ndcg@10:graded'"
                 )
         if validation is None and self.early_stopping:
-            train, held_out = split_off_validation(data, self.validation_fraction, seed)
-            if held_out is not None and can_measure(metric, train) and can_measure(metric, held_out):
-                data, validation = train, held_out
+            data, validation = split_off_validation(data, self.validation_fraction, seed, metric)
         self._fit_transform(data, seed)
         held_out_part = None if validation is None else ScoredPart(validation, self.transform_, metric)
         return ScoredPart(data, self.transform_, metric), held_out_part

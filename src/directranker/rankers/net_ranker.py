@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -58,7 +59,7 @@ def chosen_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int,
 
 def given_layers(hidden_layers: Any) -> Any:
     """A single width as a tuple; what is no width is refused where the net is built."""
-    return (hidden_layers,) if isinstance(hidden_layers, int) else hidden_layers
+    return (hidden_layers,) if isinstance(hidden_layers, Integral) else hidden_layers
 
 
 class NetRanker(TransformingRanker):

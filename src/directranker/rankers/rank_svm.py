@@ -27,9 +27,9 @@ from directranker.costs import Objective
 from directranker.costs.plans import Plan, plan_of
 from directranker.costs.running import run_plan
 from directranker.data.checking import Features
-from directranker.data.transforms.base import check_at_least
 from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
+from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear import LinearRanker
 from directranker.rankers.rounds import RoundRecord, Rounds
@@ -84,6 +84,17 @@ class RankSVM(LinearRanker):
 
     """
 
+    _rules = {  # noqa: RUF012 - as in the base
+        "cost": kind("'hinge' or 'squared_hinge'", str),
+        "l2": above(0),
+        "pairs": kind("'all' or 'adjacent'", str),
+        "normalise": kind("'queries', 'root', 'pairs' or 'sum'", str),
+        "tolerance": above(0),
+        "max_rounds": whole(1),
+        "progress": PROGRESS,
+        "callbacks": CALLBACKS,
+    }
+
     def __init__(
         self,
         *,
@@ -110,12 +121,8 @@ class RankSVM(LinearRanker):
         self.callbacks = callbacks
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
-        check_at_least(1, max_rounds=self.max_rounds)
         if self.cost not in COSTS:
             raise ValueError(unknown_word("cost", self.cost, COSTS))
-        for name, value in (("l2", self.l2), ("tolerance", self.tolerance)):
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name} is {value}; give a number above 0")
         self._fit_transform(data, as_seed(self.random_state))
         rounds = Rounds(
             type(self).__name__, self.max_rounds, progress=self.progress, callbacks=self.callbacks

@@ -45,7 +45,10 @@ def chosen_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
         is_small = data.n_queries >= FEWEST_QUERIES and len(data.relevance) <= MOST_DOCUMENTS
         teacher = "trees" if is_small else None
     if isinstance(teacher, str) and teacher == "trees":
+        # The usual metric knows no label below 1, such as a rate of clicks.
+        has_ones = bool((data.relevance >= 1).any())
         return LambdaMART(
+            metric="ndcg@10" if has_ones else "ndcg@10:graded",
             pair_weight=None,
             n_leaves=15,
             learning_rate=0.1,

@@ -107,7 +107,7 @@ def _scores_of_new(
         learner.set_params(random_state=seed)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always", TrainingWarning)
-        learner._learn(data, validation)
+        learner._learn_checked(data, validation)
         scores: FloatArray = learner._scores(held_out.features, held_out.query_of_row).astype(np.float64)
     if getattr(learner, "stopped_", "") == "interrupted":
         raise KeyboardInterrupt

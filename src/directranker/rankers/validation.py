@@ -11,18 +11,16 @@ from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.rankers.training_data import TrainingData
 
-__all__ = ["can_measure", "measured_parts", "split_off_validation"]
+__all__ = ["can_measure", "split_off_validation", "stopping_part"]
 
 
 def split_off_validation(
-    data: TrainingData, fraction: float, seed: int
+    data: TrainingData, fraction: float, seed: int, metric: Metric
 ) -> tuple[TrainingData, TrainingData | None]:
     """Split at random into a training and a validation part.
 
     Where a part would have nothing to learn from or to measure, nothing is held out.
     """
-    if not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction is {fraction}; give a number between 0 and 1")
     rng = np.random.default_rng((seed, 7))
     if data.n_queries == 1:
         rows = rng.permutation(len(data.relevance))
@@ -32,9 +30,41 @@ def split_off_validation(
         queries = rng.permutation(data.n_queries)
         cut = max(1, round(fraction * len(queries)))
         train, held_out = data.take(np.sort(queries[cut:])), data.take(np.sort(queries[:cut]))
-    if train.can_teach and held_out.can_teach:
+    if all(part.can_teach and can_measure(metric, part) for part in (train, held_out)):
         return train, held_out
     return data, None
+
+
+def stopping_part(
+    data: TrainingData,
+    validation: TrainingData | None,
+    metric: Metric,
+    *,
+    fraction: float | None,
+    seed: int,
+) -> tuple[TrainingData, TrainingData | None]:
+    """What is learnt from, and what tells when to stop: the given part, or a fraction that is split off.
+
+    Labels may be of a kind that the metric does not count, such as all below 0. Then nothing tells when to
+    stop, and a warning says so.
+    """
+    part = data if validation is None else validation
+    if validation is None and fraction is None:
+        return data, None
+    if not can_measure(metric, part):
+        low, high = part.relevance.min(), part.relevance.max()
+        other = "take a metric of another convention, such as 'ndcg@10:graded'"
+        warnings.warn(
+            f"early stopping is off: no query {'' if validation is None else 'of the eval_set '}counts under "
+            f"{metric}, with labels from {low:g} to {high:g}; "
+            + (other if high > 0 else "add a number to all labels, so that none is below 0"),
+            TrainingWarning,
+            stacklevel=5,
+        )
+        return data, None
+    if validation is not None or fraction is None:
+        return data, validation
+    return split_off_validation(data, fraction, seed, metric)
 
 
 def can_measure(metric: Metric, data: TrainingData) -> bool:
@@ -46,29 +76,3 @@ def can_measure(metric: Metric, data: TrainingData) -> bool:
     """
     values = metric.per_query(data.relevance, np.zeros(len(data.relevance)), offsets=data.offsets)
     return not np.isnan(mean_of_queries(values, data.weight_of_queries))
-
-
-def measured_parts(
-    data: TrainingData,
-    validation: TrainingData | None,
-    metric: Metric,
-    *,
-    fraction: float | None,
-    seed: int,
-) -> tuple[TrainingData, TrainingData | None]:
-    """What to learn from, and what to stop by: the part given, else this fraction, where it can be measured.
-
-    A metric that is NaN after each epoch would look like one that never gets better.
-    """
-    if validation is None and fraction is not None:
-        train, held_out = split_off_validation(data, fraction, seed)
-        return (train, held_out) if held_out is not None and can_measure(metric, held_out) else (data, None)
-    if validation is not None and not can_measure(metric, validation):
-        warnings.warn(
-            f"eval_set: no query counts under {metric}, so nothing tells when to stop; look at its labels, "
-            "or take a metric of another convention",
-            TrainingWarning,
-            stacklevel=4,
-        )
-        return data, None
-    return data, validation

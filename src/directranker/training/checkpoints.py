@@ -87,7 +87,10 @@ class Checkpoint:
         }
         copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         with write_atomically(self._path) as temporary:
-            save_file(copies, temporary, metadata={"training": json.dumps(words)})
+            try:
+                save_file(copies, temporary, metadata={"training": json.dumps(words)})
+            except SafetensorError as error:
+                raise StorageError(f"{self._path} cannot be written: {error}") from None
 
     def restore(
         self, net: torch.nn.Module, optimizer: torch.optim.Optimizer

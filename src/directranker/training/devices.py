@@ -7,11 +7,12 @@ import torch
 __all__ = ["as_device"]
 
 
-def as_device(device: str) -> torch.device:
+def as_device(device: str | torch.device) -> torch.device:
     """The device of this name; `"auto"` is a GPU where torch sees one."""
-    if device == "auto":
+    if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         return torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device {device!r} is unknown to torch: {error}") from None
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device {device!r} is unknown to torch: {reason}") from None

@@ -257,7 +257,7 @@ class _Training:
 
     def _is_over(self) -> bool:
         steps_left = self.options.max_steps is None or self.state.step < self.options.max_steps
-        return self.state.epoch >= self.options.max_epochs or not steps_left
+        return bool(self.state.epoch >= self.options.max_epochs or not steps_left)
 
     def _has_no_patience_left(self) -> bool:
         patience = self.options.patience

@@ -15,21 +15,27 @@ array([[0.5, 1.5]], dtype=float32)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from directranker.data.checking import naming_columns
 from directranker.data.transforms.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.data.transforms.moments import FLOAT32_MAX
+from directranker.parameters import Rule, check_parameters
 
-__all__ = ["FeatureTransform", "RowTransform", "check_at_least"]
+__all__ = ["FeatureTransform", "RowTransform"]
 
 
 class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all transforms: input checked in one place, what is learnt from a table in `_learn`."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    """What parameters may be, by name."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
@@ -51,11 +57,14 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
         """Set the fitted attributes: arrays and plain values, so that they can be saved as such."""
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Table:
-        if not reset:
+        if reset:
+            check_parameters(self, self._rules)
+        else:
             check_is_fitted(self)
-        table: Table = validate_data(
-            self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
-        )
+        with naming_columns(X):
+            table: Table = validate_data(
+                self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
+            )
         over_rows(lambda rows: self._refuse_too_large(table, rows), len(table))
         return table
 
@@ -92,15 +101,3 @@ class RowTransform(FeatureTransform):
 
     def _n_columns_out(self) -> int:
         return int(self.n_features_in_)
-
-
-def check_at_least(least: int, **option: object) -> None:
-    """Refuse an option that is not a whole number of at least `least`.
-
-    >>> check_at_least(2, n_quantiles=1)
-    Traceback (most recent call last):
-    ValueError: n_quantiles is 1; give a whole number of at least 2
-    """
-    for name, value in option.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}")

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from directranker.data.transforms.base import FeatureTransform
 from directranker.data.transforms.blocks import Encoded, Table
 from directranker.data.transforms.per_query import QueryRank, QueryZScore
-from directranker.data.transforms.piecewise_linear import PiecewiseLinear
+from directranker.data.transforms.piecewise_linear import BIN_RULES, PiecewiseLinear
 from directranker.data.transforms.quantiles import RandomState
 
 __all__ = ["InContext", "bins_of"]
@@ -37,6 +37,8 @@ class InContext(FeatureTransform):
     NaN fills no bin of the feature, has the z-score 0 and the rank 0. Parameters are those of
     `PiecewiseLinear`, and so are the fitted attributes, for three times as many features.
     """
+
+    _rules = BIN_RULES
 
     def __init__(
         self,

@@ -23,11 +23,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from directranker.compilation import IntArray, compiled
-from directranker.data.transforms.base import RowTransform, check_at_least
+from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import Block, Encoded, Table, over_rows
 from directranker.data.transforms.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.parameters import SEED, or_none, whole
 
-__all__ = ["PiecewiseLinear"]
+__all__ = ["BIN_RULES", "PiecewiseLinear"]
+
+BIN_RULES = {"n_bins": whole(1), "subsample": or_none(whole(2)), "random_state": SEED}
 
 
 class PiecewiseLinear(RowTransform):
@@ -48,6 +51,8 @@ class PiecewiseLinear(RowTransform):
     array([[0.25, 0.  ],
            [0.  , 1.  ]], dtype=float32)
     """
+
+    _rules = BIN_RULES
 
     def __init__(
         self,
@@ -71,9 +76,6 @@ class PiecewiseLinear(RowTransform):
         return np.array(columns, dtype=object)
 
     def _learn(self, table: Table) -> None:
-        check_at_least(1, n_bins=self.n_bins)
-        if self.subsample is not None:
-            check_at_least(2, subsample=self.subsample)
         sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
         # Edges are numbers of float32, in which features are kept: they print short and export exactly.
         quantiles = column_quantiles(sample, self.n_bins + 1).astype(np.float32)

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from directranker.compilation import IntArray, compiled
-from directranker.data.transforms.base import RowTransform, check_at_least
+from directranker.data.transforms.base import RowTransform
 from directranker.data.transforms.blocks import Block, Table
 from directranker.data.transforms.moments import Vector
 from directranker.data.transforms.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.parameters import SEED, above, or_none, whole
 
 __all__ = ["QuantileNormal"]
 
@@ -50,6 +51,13 @@ class QuantileNormal(RowTransform):
     array([0.   , 0.   , 0.225], dtype=float32)
     """
 
+    _rules = {  # noqa: RUF012 - as in the base
+        "scale": above(0, ", in the paper 1/3"),
+        "n_quantiles": whole(2),
+        "subsample": or_none(whole(2)),
+        "random_state": SEED,
+    }
+
     def __init__(
         self,
         *,
@@ -64,17 +72,9 @@ class QuantileNormal(RowTransform):
         self.random_state = random_state
 
     def _learn(self, table: Table) -> None:
-        self._check_options()
         sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
         self.references_ = np.linspace(0, 1, min(self.n_quantiles, len(sample)))
         self.quantiles_ = column_quantiles(sample, len(self.references_))
-
-    def _check_options(self) -> None:
-        check_at_least(2, n_quantiles=self.n_quantiles)
-        if self.subsample is not None:
-            check_at_least(2, subsample=self.subsample)
-        if not 0 < self.scale < np.inf:
-            raise ValueError(f"scale is {self.scale}; give a number above 0, in the paper 1/3")
 
     def _encode(self, block: Block) -> NDArray[Any]:
         places = _places(block, np.ascontiguousarray(self.quantiles_.T), self.references_)

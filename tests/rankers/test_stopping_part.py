@@ -1,0 +1,62 @@
+"""Labels that the metric of early stopping does not count: it is off, and a warning says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from directranker import RankingDataset, TrainingWarning, example_dataset
+from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
+from directranker.rankers.teaching import chosen_teacher
+from directranker.rankers.training_data import TrainingData
+
+QUICK: dict[str, Any] = {"teacher": None, "transform": "standard", "hidden_layers": 8, "random_state": 0}
+NET = DirectRanker(**QUICK, max_epochs=5, patience=2)
+TREES = LambdaMART(max_trees=5, patience=2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(40))
+
+
+@pytest.mark.parametrize("ranker", [NET, TREES], ids=["net", "trees"])
+def test_labels_below_0(ranker: Ranker, data: RankingDataset) -> None:
+    labels = data.relevance - 9
+    with pytest.warns(TrainingWarning, match=r"early stopping is off: no query counts .* from -9 .*; add a"):
+        ranker.fit(data.features, labels, qid=data.qid)
+    assert len(ranker.history_) == 5
+    assert {record.metric for record in ranker.history_} == {None}
+    # As early stopping is off, nothing was held out.
+    scores = ranker.predict(data)
+    whole = ranker.set_params(early_stopping=False).fit(data.features, labels, qid=data.qid)
+    np.testing.assert_array_equal(whole.predict(data), scores)
+    ranker.set_params(early_stopping=True)
+
+
+@pytest.mark.parametrize("ranker", [NET, TREES], ids=["net", "trees"])
+def test_an_eval_set_of_equal_labels(ranker: Ranker, data: RankingDataset) -> None:
+    nothing = (data.features, np.zeros(data.n_documents), data.qid)
+    with pytest.warns(TrainingWarning, match="no query of the eval_set counts under"):
+        ranker.fit(data, eval_set=nothing)
+    assert len(ranker.history_) == 5
+
+
+def test_rates_between_0_and_1(data: RankingDataset) -> None:
+    rates = data.relevance / 10
+    with pytest.warns(TrainingWarning, match="counts under ndcg@10:paper.* such as 'ndcg@10:graded'"):
+        TREES.fit(data.features, rates, qid=data.qid)
+    teacher = chosen_teacher("trees", TrainingData(data.features, None, rates, data.offsets))
+    assert isinstance(teacher, LambdaMART)
+    assert teacher.metric == "ndcg@10:graded"
+    teacher.set_params(max_trees=3).fit(data.features, rates, qid=data.qid)
+
+
+def test_what_is_held_out_can_be_measured(data: RankingDataset) -> None:
+    # One query of labels from 1 on: the others can neither be climbed nor tell when to stop.
+    labels = data.relevance / 10
+    labels[: data.offsets[1]] = np.arange(data.offsets[1]) % 2
+    for seed in range(5):
+        ESRank(generations=3, random_state=seed).fit(data.features, labels, qid=data.qid)
