@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from directranker import DirectRanker, RankingDataset
 from directranker.costs import Objective
 from directranker.rankers import LambdaMART
-from directranker.rankers.ensemble import standardised
+from directranker.rankers.ensemble import deviation_within
 from directranker.rankers.objective_cost import ObjectiveCost
 from directranker.rankers.teaching import beliefs_of, chosen_teacher
 from directranker.rankers.training_data import TrainingData
@@ -214,7 +214,7 @@ def even_trees(random_state: int, metric: Any) -> LambdaMART:
 
 
 class Blended:
-    """The default and trees beside each other: this share of the standardised scores is the trees'."""
+    """The default and trees beside each other: this share of the scores, on one scale, is the trees'."""
 
     def __init__(self, *, random_state: int, metric: Any, share: float) -> None:
         self.net = DirectRanker(random_state=random_state, metric=metric)
@@ -230,8 +230,9 @@ class Blended:
     def predict(self, data: RankingDataset) -> Scores:
         """The mixture of both scores."""
         query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-        net, trees = (standardised(one.predict(data), query) for one in (self.net, self.trees))
-        return (1 - self.share) * net + self.share * trees
+        scores = (one.predict(data) for one in (self.net, self.trees))
+        net, trees = (one / (deviation_within(one, query) or 1.0) for one in scores)
+        return np.asarray((1 - self.share) * net + self.share * trees)
 
 
 class Stacked:

@@ -132,11 +132,9 @@ def _contributions(ranker: Ranker, table: Any, rows: IntArray, steps: int) -> tu
 
 def _of_ensemble(ranker: Ensemble, table: Any, rows: IntArray, steps: int) -> tuple[Vector, str]:
     total, method = np.zeros((len(rows), table.shape[1])), ""
-    for member in ranker.rankers_:
-        scores = member._scores(table, np.zeros(len(table), dtype=np.int64)).astype(np.float64)
+    for member, factor in zip(ranker.rankers_, ranker.factors_, strict=True):
         parts, method = _contributions(member, table, rows, steps)
-        if scores.std() > 0:
-            total += parts / scores.std() / len(ranker.rankers_)
+        total += factor * parts
     return total, f"the mean over rankers of {method}"
 
 

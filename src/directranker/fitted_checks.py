@@ -121,6 +121,9 @@ def _check_ensemble(ranker: Ensemble, n: int) -> None:
     for member in members:
         if not isinstance(member, Ranker) or member.n_features_in_ != n:
             raise ValueError(f"rankers_ of Ensemble holds something else than rankers for {n} features")
+    if not hasattr(ranker, "factors_"):
+        raise ValueError("an Ensemble of an earlier directranker had no fixed scale; fit and save it again")
+    _check_array(ranker, "factors_", np.float64, (len(members),))
 
 
 _CHECKS: dict[type, Callable[[Any, int], None]] = {

@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, example_dataset, load_ranker
-from directranker.rankers.ensemble import standardised
+from directranker import (
+    DirectRanker,
+    Ensemble,
+    RankingDataset,
+    RankSVM,
+    StorageError,
+    example_dataset,
+    load_ranker,
+)
+from directranker.order import check_order
+from directranker.rankers import ensemble as ensemble_module
+from directranker.rankers.ensemble import deviation_within
 
 QUICK: dict[str, Any] = {
     "max_epochs": 1,
@@ -37,8 +47,12 @@ def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDat
     ensemble = Ensemble(DirectRanker(**QUICK), 3, random_state=0).fit(data)
     assert transforms_of(ensemble) == ["in-context", "piecewise-linear", "in-context"]
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-    mean = np.mean([standardised(member.predict(data), query) for member in ensemble.rankers_], axis=0)
+    scores = [member.predict(data).astype(np.float64) for member in ensemble.rankers_]
+    of_queries = [np.split(one, data.offsets[1:-1]) for one in scores]
+    widths = [np.sqrt(np.mean(np.concatenate([s - s.mean() for s in one]) ** 2)) for one in of_queries]
+    mean = np.mean([one / width for one, width in zip(scores, widths, strict=True)], axis=0)
     np.testing.assert_allclose(ensemble.predict(data), mean, rtol=1e-5, atol=1e-6)
+    assert deviation_within(scores[0], query) == pytest.approx(widths[0])
 
 
 @pytest.mark.parametrize(
@@ -101,6 +115,38 @@ def test_other_words_are_refused(vary: Any, message: str, data: RankingDataset) 
 def test_a_parameter_that_is_not_there(data: RankingDataset) -> None:
     with pytest.raises(ValueError, match="Invalid parameter 'width'"):
         Ensemble(RankSVM(), 2, vary={"width": [1]}).fit(data)
+
+
+def test_without_context_a_document_has_one_score_and_comparisons_are_an_order(data: RankingDataset) -> None:
+    ensemble = Ensemble(DirectRanker(**QUICK), 3, vary=None, random_state=0).fit(data)
+    scores = ensemble.predict(data)
+    alone = [ensemble.predict(data.features[row : row + 1])[0] for row in range(5)]
+    np.testing.assert_array_equal(alone, scores[:5])
+    r = ensemble.compare(data.features[:40], data.features[40:80])
+    np.testing.assert_allclose(r, scores[:40].astype(np.float64) - scores[40:80], atol=1e-5)
+    assert check_order(ensemble.compare, data.features[:30], batched=True).is_order
+
+
+def test_a_member_that_knows_nothing_adds_nothing(data: RankingDataset) -> None:
+    ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(np.ones((40, 2)), np.arange(40) % 2)
+    assert ensemble.factors_.tolist() == [0, 0]
+    assert not ensemble.predict(np.ones((3, 2))).any()
+
+
+def test_large_data_are_scaled_by_some_of_it(monkeypatch: pytest.MonkeyPatch, data: RankingDataset) -> None:
+    whole = Ensemble(RankSVM(), 1, random_state=0).fit(data)
+    monkeypatch.setattr(ensemble_module, "SCORED_DOCUMENTS", 1000)
+    some = Ensemble(RankSVM(), 1, random_state=0).fit(data)
+    assert some.factors_ != whole.factors_
+    np.testing.assert_allclose(some.factors_, whole.factors_, rtol=0.2)
+
+
+def test_an_ensemble_without_a_scale_is_told(data: RankingDataset, tmp_path: Path) -> None:
+    ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(data)
+    del ensemble.factors_
+    ensemble.save(tmp_path / "model")
+    with pytest.raises(StorageError, match="fit and save it again"):
+        load_ranker(tmp_path / "model")
 
 
 def test_comparisons_are_odd(data: RankingDataset) -> None:

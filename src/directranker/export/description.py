@@ -10,58 +10,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
 from directranker.errors import ExportError
-from directranker.export.columns import Columns, columns_of
-from directranker.export.layers import Layer, layers_of
+from directranker.export.columns import columns_of
+from directranker.export.layers import layers_of
+from directranker.export.model import Model, Net, Tree, Trees
+from directranker.export.summing import summed
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
 from directranker.rankers.linear import LinearRanker
 from directranker.rankers.tree_text import parsed_trees
 
-__all__ = ["Model", "Net", "Tree", "Trees", "describe_ranker"]
+__all__ = ["describe_ranker", "feature_names"]
 
 DEFAULT_LEFT, MISSING_ZERO, MISSING_NAN = 2, 4, 8  # bits of LightGBM's decision_type
-
-
-@dataclass(frozen=True)
-class Net:
-    """A sum of `head` times what the layers make of the columns; without layers a linear ranker."""
-
-    feature_names: tuple[str, ...]
-    columns: tuple[Columns, ...]
-    n_columns: int
-    layers: tuple[Layer, ...]
-    head: NDArray[Any]
-    """float32 behind layers; float64 in a linear ranker, which sums in float64."""
-
-
-@dataclass(frozen=True)
-class Tree:
-    """x ≤ threshold goes left, more goes right; a child below 0 is the leaf −child − 1."""
-
-    feature: IntArray
-    threshold: NDArray[np.float64]
-    left: IntArray
-    right: IntArray
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Trees:
-    """The sum of the values of the leaves that a document comes to."""
-
-    feature_names: tuple[str, ...]
-    trees: tuple[Tree, ...]
-
-
-Model = Net | Trees
 
 
 def describe_ranker(ranker: Ranker) -> Model:
@@ -77,11 +41,15 @@ def describe_ranker(ranker: Ranker) -> Model:
         columns, n_columns = columns_of(ranker.transform_)
         return Net(names, columns, n_columns, (), ranker.coef_)
     if isinstance(ranker, Ensemble):
-        raise ExportError(
-            "an Ensemble standardises its members' scores over all documents of a query, and a score is "
-            f"asked for one at a time; {_instead_of(ranker)}"
-        )
+        return _summed(ranker)
     raise ExportError(f"{type(ranker).__name__} is not a ranker of directranker, so it cannot be exported")
+
+
+def _summed(ensemble: Ensemble) -> Model:
+    try:
+        return summed([describe_ranker(member) for member in ensemble.rankers_], ensemble.factors_)
+    except ExportError as error:
+        raise ExportError(f"{error}; {_instead_of(ensemble)}") from None
 
 
 def _instead_of(ensemble: Ensemble) -> str:
@@ -92,10 +60,11 @@ def _instead_of(ensemble: Ensemble) -> str:
         except ExportError:
             continue
         return (
-            f"its ranker {number} can be exported: load_ranker(…).rankers_[{number}].save('single') makes a "
-            "model of it"
+            f"of this Ensemble, ranker {number} can be exported: "
+            f"load_ranker(…).rankers_[{number}].save('single') makes a model of it; and so can an "
+            "Ensemble(…, vary=None), whose rankers differ in their seeds only"
         )
-    return "nor can one of its rankers be exported, so train a single DirectRanker()"
+    return "take an Ensemble whose rankers see documents by themselves"
 
 
 def feature_names(ranker: Ranker) -> tuple[str, ...]:

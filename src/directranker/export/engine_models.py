@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from directranker.errors import ExportError
 from directranker.export.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
-from directranker.export.description import Net, Trees
+from directranker.export.model import Net, Trees
 
 __all__ = [
     "LinearParts",
@@ -21,6 +21,7 @@ __all__ = [
     "linear_parts",
     "plain",
     "refuse_missing_marks",
+    "refuse_rescaled_twice",
     "rescaled_by",
 ]
 
@@ -32,6 +33,7 @@ LinearParts = tuple[Vector, Norms]
 
 def linear_parts(model: Net, engine: str) -> LinearParts:
     """A weight per feature, and the centres and widths, which are exact in float32."""
+    refuse_rescaled_twice(model, engine)
     weights = np.zeros(len(model.feature_names))
     norms: Norms = {}
     lost = 0.0
@@ -104,6 +106,17 @@ def refuse_missing_marks(model: Net, engine: str) -> None:
         raise ExportError(
             f"{engine} gives a model 0 for a missing value, and this one was trained to tell them apart; "
             "fill missing values with 0 before training, or export to 'onnx' or 'c'"
+        )
+
+
+def refuse_rescaled_twice(model: Net, engine: str) -> None:
+    """Refuse a feature with several normalisers, as an ensemble has where members learnt from other parts."""
+    rescaled = [group.features for group in model.columns if isinstance(group, Copies | Rescaled)]
+    features = np.concatenate([np.empty(0, dtype=np.int64), *rescaled])
+    if len(np.unique(features)) < len(features):
+        raise ExportError(
+            f"{engine} rescales a feature in one way only, and each ranker of this Ensemble has its own; fit "
+            "it with an eval_set, so that all learn from the same documents, or export to 'onnx' or 'c'"
         )
 
 

@@ -41,9 +41,10 @@ from directranker.data.files import writable_parent, write_folder_atomically
 from directranker.errors import ExportError
 from directranker.export.c import c_compiler, c_files, compiled_scores
 from directranker.export.c_source import signature_name
-from directranker.export.description import Model, describe_ranker
+from directranker.export.description import describe_ranker
 from directranker.export.elasticsearch import elasticsearch_files
 from directranker.export.engines import elasticsearch_scores, solr_scores
+from directranker.export.model import Model
 from directranker.export.onnx import onnx_bytes, onnx_scores
 from directranker.export.parity import Parity, check_parity
 from directranker.export.solr import solr_files
@@ -72,7 +73,7 @@ def export_ranker(
     Parameters
     ----------
     ranker
-        Any fitted ranker but an `Ensemble`.
+        Any fitted ranker; an `Ensemble` whose members see documents by themselves.
     path
         The folder to write.
     to

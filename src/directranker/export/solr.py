@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.errors import ExportError
 from directranker.export.columns import Copies, Ramps, Rescaled
-from directranker.export.description import Model, Net, Tree, Trees
 from directranker.export.engine_models import (
     Norms,
     check_trees,
@@ -35,10 +34,12 @@ from directranker.export.engine_models import (
     linear_parts,
     plain,
     refuse_missing_marks,
+    refuse_rescaled_twice,
     refuse_transform,
     rescaled_by,
 )
 from directranker.export.layers import Layer
+from directranker.export.model import Model, Net, Tree, Trees
 from directranker.export.thresholds import before_slack
 
 __all__ = ["solr_files"]
@@ -106,6 +107,7 @@ def _layers(model: Net) -> tuple[list[dict[str, Any]], Norms]:
         ramps, places, norms = _ramp_layers(model)
         layers = [*ramps, replace(layers[0], weight=layers[0].weight[:, places]), *layers[1:]]
     else:
+        refuse_rescaled_twice(model, "Solr")
         layers[0], norms = _on_features(layers[0], model)
     return [_layer(layer) for layer in layers], norms
 

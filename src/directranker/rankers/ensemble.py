@@ -1,4 +1,7 @@
-"""Several rankers of one kind as one: their scores standardised per query and averaged.
+"""Several rankers of one kind as one: the mean of their scores, each brought to the same scale.
+
+The scale is how far a ranker's scores of training documents lie from their queries' means. So it is fixed: a
+document that members see by itself has the same score in any list, and comparisons are an order.
 
 Rankers that differ only in their seed make much the same mistakes. Those that see a document by itself and
 those that see it within its list make others, so their mean is better than either.
@@ -33,6 +36,7 @@ __all__ = ["Ensemble"]
 
 IN_ITS_LIST = "in-context"
 TURNS = {IN_BINS: [IN_ITS_LIST, IN_BINS], SCALED: [SCALED, IN_ITS_LIST]}  # what members see, by what suits
+SCORED_DOCUMENTS = 20_000  # tell the scale of a member's scores
 FEWEST_QUERIES, FEWEST_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
 
 
@@ -54,6 +58,8 @@ class Ensemble(Ranker):
         The seed that theirs come from.
     n_jobs
         How many are trained at the same time, in processes of their own; None for one after another.
+
+    Fitted: `rankers_`, and in `factors_` what the scores of each count in the sum that is the ensemble's.
 
     """
 
@@ -85,9 +91,12 @@ class Ensemble(Ranker):
             own = {name: values[number % len(values)] for name, values in differences.items()}
             member = clone(self.ranker).set_params(random_state=int(own_seed), **own)
             members.append(self._sharing(member))
-        self.rankers_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(member, data, validation) for member in members
+        some = data.sample(SCORED_DOCUMENTS, seed)
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted)(member, data, validation, some) for member in members
         )
+        self.rankers_ = [member for member, _ in fitted]
+        self.factors_ = np.array([factor for _, factor in fitted]) / len(fitted)
 
     def _differences(
         self, data: TrainingData, validation: TrainingData | None, seed: int
@@ -117,20 +126,18 @@ class Ensemble(Ranker):
         return member
 
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
-        """The ranking function r(a, b), row by row, with all rows standardised as one list."""
+        """The ranking function r(a, b), row by row; members that see lists see all rows as one."""
         first, second = self._tables_to_compare(A, B)
-        total = np.zeros(len(first))
-        for ranker in self.rankers_:
-            one, other = ranker._scores_as_one_list(first, second)
-            width = np.sort(np.concatenate([one, other])).std()  # sorted, so that A and B may change places
-            total += (one - other) / width if width > 0 else 0.0
-        return total / len(self.rankers_)
+        totals = np.zeros((2, len(first)))
+        for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
+            totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
+        return np.asarray(totals[0] - totals[1])
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))
-        for ranker in self.rankers_:
-            total += standardised(ranker._scores(table, query), query)
-        return (total / len(self.rankers_)).astype(np.float32)
+        for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
+            total += factor * ranker._scores(table, query).astype(np.float64)
+        return total.astype(np.float32)
 
 
 def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
@@ -142,19 +149,24 @@ def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
     return vary
 
 
-def _fitted(ranker: Ranker, data: TrainingData, validation: TrainingData | None) -> Ranker:
-    ranker._learn_checked(data, validation)
-    return ranker
+def _fitted(
+    ranker: Ranker,
+    data: TrainingData,
+    validation: TrainingData | None,
+    some: tuple[Features, IntArray],
+) -> tuple[Ranker, float]:
+    """The ranker, and what makes the deviation of its scores of these documents 1."""
+    ranker._learn(data, validation)
+    width = deviation_within(ranker._scores(*some), some[1])
+    return ranker, 1 / width if width > 0 else 0.0
 
 
-def standardised(scores: NDArray[Any], query: IntArray) -> NDArray[np.float64]:
-    """Scores less their query's mean, divided by its deviation; 0 where all are equal.
+def deviation_within(scores: NDArray[Any], query: IntArray) -> float:
+    """How far scores are from their query's mean, by the root of the mean square.
 
-    >>> standardised(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1])).tolist()
-    [-1.0, 1.0, 0.0]
+    >>> deviation_within(np.array([1.0, 3.0, 50.0, 52.0]), np.array([0, 0, 1, 1]))
+    1.0
     """
     values = scores.astype(np.float64)
-    counts = np.maximum(np.bincount(query), 1)
-    values = values - (np.bincount(query, values) / counts)[query]
-    deviation = np.sqrt(np.bincount(query, values**2) / counts)[query]
-    return np.divide(values, deviation, out=np.zeros_like(values), where=deviation > 0)
+    means = np.bincount(query, values) / np.maximum(np.bincount(query), 1)
+    return float(np.sqrt(np.mean((values - means[query]) ** 2)))
