@@ -25,7 +25,7 @@ def data() -> RankingDataset:
 @pytest.mark.parametrize("ranker", [NET, TREES], ids=["net", "trees"])
 def test_labels_below_0(ranker: Ranker, data: RankingDataset) -> None:
     labels = data.relevance - 9
-    with pytest.warns(TrainingWarning, match=r"early stopping is off: no query counts .* from -9 .*; add a"):
+    with pytest.warns(TrainingWarning, match=r"early stopping is off: no query counts .* from -9 .*: add a"):
         ranker.fit(data.features, labels, qid=data.qid)
     assert len(ranker.history_) == 5
     assert {record.metric for record in ranker.history_} == {None}

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from directranker.data.checking import Relevance
 from directranker.errors import TrainingWarning
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
@@ -52,12 +53,9 @@ def stopping_part(
     if validation is None and fraction is None:
         return data, None
     if not can_measure(metric, part):
-        low, high = part.relevance.min(), part.relevance.max()
-        other = "take a metric of another convention, such as 'ndcg@10:graded'"
+        part_name = "" if validation is None else "of the eval_set "
         warnings.warn(
-            f"early stopping is off: no query {'' if validation is None else 'of the eval_set '}counts under "
-            f"{metric}, with labels from {low:g} to {high:g}; "
-            + (other if high > 0 else "add a number to all labels, so that none is below 0"),
+            f"early stopping is off: no query {part_name}counts under {metric}; {_advice(part.relevance)}",
             TrainingWarning,
             stacklevel=5,
         )
@@ -65,6 +63,16 @@ def stopping_part(
     if validation is not None or fraction is None:
         return data, validation
     return split_off_validation(data, fraction, seed, metric)
+
+
+def _advice(relevance: Relevance) -> str:
+    low, high = relevance.min(), relevance.max()
+    if low == high:
+        return f"all labels are {low:g}"
+    labels = f"labels are from {low:g} to {high:g}: "
+    if high > 0:
+        return labels + "take a metric of another convention, such as 'ndcg@10:graded'"
+    return labels + "add a number to all, so that none is below 0"
 
 
 def can_measure(metric: Metric, data: TrainingData) -> bool:
