@@ -188,7 +188,7 @@ def onnx_against_predict(
             works["the bare product"] = lambda: bare.run(None, {"encoding": encoding})
         with torch.no_grad():
             seconds = compare(works, rounds, warm=True)
-        required = {"predict": 1.0, "torch": 1.0}
+        required = {"predict": 1.0}
         if median(seconds.get("the bare product", [0.0])) > median(seconds["predict"]):
             required = {"torch": 1.0, "the bare product": 0.5}
         for other in works.keys() - {"onnx"}:
