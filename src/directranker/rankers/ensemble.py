@@ -156,7 +156,7 @@ def _fitted(
     some: tuple[Features, IntArray],
 ) -> tuple[Ranker, float]:
     """The ranker, and what makes the deviation of its scores of these documents 1."""
-    ranker._learn(data, validation)
+    ranker._learn_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0
 

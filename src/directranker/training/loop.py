@@ -283,7 +283,8 @@ class _Training:
                 break
         self.net.eval()
         metric = None if self.validation is None else self.validation.measure(self.scores_of)
-        if not _is_finite(self.net) if self.validation is None else metric is None:
+        is_sound = metric is not None if self.validation else not costs or self._gives_numbers(batch)
+        if not is_sound:
             return "non_finite"
         return EpochRecord(
             epoch=epoch + 1,
@@ -309,6 +310,11 @@ class _Training:
         self.state.step += 1
         return cost
 
+    def _gives_numbers(self, batch: Batch) -> bool:
+        """Whether the net, in evaluation mode, scores these documents after its last step."""
+        with torch.no_grad():
+            return bool(torch.isfinite(self.scores_of(self.features.of(batch.rows, room=self.room))).all())
+
     def _keep(self, record: EpochRecord) -> None:
         self.state.epoch = record.epoch
         self.state.history.append(asdict(record))
@@ -328,22 +334,18 @@ class _Training:
                 f"last good weights were kept. The learning rate ({self.options.learning_rate:g}) may be too "
                 "high, or features too large: try a tenth of it, or another transform",
                 TrainingWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         if stopped == "interrupted":
             kept = "the best weights so far" if weights else "the weights as they are"
             warnings.warn(
                 f"training was interrupted in epoch {self.state.epoch + 1}; {kept} were kept",
                 TrainingWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         if weights is not None:
             self.net.load_state_dict(weights)
         self.net.eval()
-
-
-def _is_finite(net: torch.nn.Module) -> bool:
-    return all(bool(torch.isfinite(parameter).all()) for parameter in net.parameters())
 
 
 def _copied(net: torch.nn.Module) -> Tensors:
