@@ -30,6 +30,7 @@ from directranker import (
     write_letor,
     write_parquet,
 )
+from directranker.cli.comparing import compare
 from directranker.cli.converting import convert
 from directranker.cli.describing import info
 from directranker.cli.evaluating import evaluate
@@ -319,8 +320,8 @@ def test_a_pipe_between_processes(folder: Path) -> None:
 
 def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
     """One after another, in a folder that was empty."""
-    # Not compare, demo and sensitivity, which take minutes; they have tests of their own.
-    commands = (inspect, convert, train, tune, rank, evaluate, info, explain, export, neighbours)
+    # Not demo and sensitivity, which take minutes; they have tests of their own.
+    commands = (inspect, convert, train, tune, rank, evaluate, info, explain, export, neighbours, compare)
     for command in commands:
         example = re.search("Example: `directranker (.*)`", command.__doc__ or "")
         assert example, command.__name__
@@ -328,7 +329,8 @@ def test_examples_of_help_work_as_pasted(tmp_path: Path) -> None:
         done = run(*example[1].split(), cwd=tmp_path)
         assert done.returncode == 0, (example[1], done.stderr)
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"model", "tuned", "mine.run", "served", "train.parquet"} <= names
+    assert {"model", "tuned", "mine.run", "served", "train.parquet", "results"} <= names
+    assert (tmp_path / "results" / "example" / "report.html").is_file()
 
 
 def test_a_file_called_example_is_that_file(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import INTERRUPTED, AsJson, command_line, print_json
+from directranker.cli.console import EXAMPLE, INTERRUPTED, AsJson, command_line, print_json, saved_example
 
 if TYPE_CHECKING:
     from directranker.experiments.request import Request
@@ -30,7 +30,8 @@ def compare(
     data: Annotated[
         Path | None,
         typer.Argument(
-            help="A folder with Fold1, Fold2, …, or one data set in any format.", show_default=False
+            help="A folder with Fold1, Fold2, …, or one data set in any format; example for one to try.",
+            show_default=False,
         ),
     ] = None,
     rankers: Annotated[str, typer.Option(help="Names with commas between, or all.")] = "all",
@@ -66,7 +67,7 @@ def compare(
     Every finished training is kept in the folder of the results. A comparison that was stopped, by whatever,
     goes on where it was when the same command is given again.
 
-    Example: `directranker compare MQ2008 --rankers DirectRanker,LambdaMART,RankNet`
+    Example: `directranker compare example --rankers RankSVM,LambdaMART`
     """
     from directranker.experiments.request import Request
 
@@ -76,8 +77,9 @@ def compare(
     if status:
         _print_status(folder, as_json=as_json)
         return
+    is_example = data == EXAMPLE and not data.exists()
     request = Request(
-        data=str(data),
+        data=str(saved_example(folder) if is_example else data),
         rankers=rankers,
         metrics=tuple(metric),
         grid=grid,

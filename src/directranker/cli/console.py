@@ -34,6 +34,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "read_data",
+    "saved_example",
 ]
 
 INTERRUPTED = 130
@@ -105,6 +106,17 @@ def embedded_data() -> RankingDataset:
     from directranker.data.synthetic import example_dataset
 
     return example_dataset()
+
+
+def saved_example(folder: Path) -> Path:
+    """The data set that the package carries, saved within a folder of results."""
+    from directranker.data.storage import is_saved_dataset
+
+    path = folder / "embedded-data-set"
+    if not is_saved_dataset(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        embedded_data().save(path)
+    return path
 
 
 def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDataset:

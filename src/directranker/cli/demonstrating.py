@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from directranker.cli.comparing import answer_and_print
-from directranker.cli.console import console
+from directranker.cli.console import console, embedded_data, saved_example
 from directranker.cli.inspecting import print_inspection
 
 __all__ = ["demo"]
-
-DATA = "embedded-data-set"
 
 
 def demo(
@@ -31,15 +29,10 @@ def demo(
     Example: `directranker demo`
     """
     from directranker.data.inspection import inspect_dataset
-    from directranker.data.storage import is_saved_dataset
-    from directranker.data.synthetic import example_dataset
     from directranker.experiments.request import Request
 
-    data = example_dataset()
-    print_inspection(DATA, inspect_dataset(data, threshold=2))
+    data = saved_example(out)
+    print_inspection(data.name, inspect_dataset(embedded_data(), threshold=2))
     console().print("\nComparing all rankers on it; the first time, kernels are compiled on the way.")
-    out.mkdir(parents=True, exist_ok=True)
-    if not is_saved_dataset(out / DATA):
-        data.save(out / DATA)
-    request = Request(str(out / DATA), threshold="2", folds=3, inner_folds="vali", seeds=1)
+    request = Request(str(data), threshold="2", folds=3, inner_folds="vali", seeds=1)
     answer_and_print(request, out, workers=workers)
