@@ -23,7 +23,18 @@ train.txt:120: feature index 7 after 9; indices must grow
 
 from __future__ import annotations
 
-__all__ = ["DataError", "ExportError", "FitError", "LetorError", "StorageError", "TrainingWarning"]
+import sys
+import warnings
+
+__all__ = [
+    "DataError",
+    "ExportError",
+    "FitError",
+    "LetorError",
+    "StorageError",
+    "TrainingWarning",
+    "warn_caller",
+]
 
 
 class DataError(ValueError):
@@ -66,3 +77,11 @@ class FitError(ValueError):
 
 class TrainingWarning(UserWarning):
     """Training ended otherwise than planned: interrupted, or with a cost that is no number."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of this package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -57,9 +57,17 @@ def test_queries_without_relevant() -> None:
 
 
 def test_queries_of_one_class() -> None:
-    finding = only(from_lists([0, 1], [1, 1, 1], [2, 1]), "one-class-queries")
+    finding = only(from_lists([0, 1], [1, 1, 1], [2, 0]), "one-class-queries")
     assert (finding.count, finding.examples) == (1, ("q1",))
     assert finding.message == "1 of 3 queries (33 %) has the same label for all documents, e.g. query q1"
+
+
+def test_queries_of_grades_that_are_all_relevant() -> None:
+    stars = from_lists([1, 5, 3], [0, 1], [2, 4])
+    finding = only(stars, "only-relevant-queries")
+    assert (finding.count, finding.examples) == (2, ("q0", "q2"))
+    assert finding.message.startswith("2 of 3 queries (67 %) have different labels, but all of 1 or more")
+    assert "only-relevant-queries" not in findings(stars, threshold=3.0)
 
 
 def test_labels_that_change_between_queries_are_no_second_class() -> None:

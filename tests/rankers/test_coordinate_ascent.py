@@ -70,7 +70,7 @@ def test_it_climbs_and_keeps_the_best_of_all_climbs(data: RankingDataset) -> Non
     assert len({climb[0] for climb in (fitness[:3], fitness[3:6], fitness[6:])}) == 3
     assert ranker.best_round_ == int(np.argmax(fitness)) + 1
     assert np.abs(ranker.coef_).sum() == pytest.approx(1)
-    scored = Metric.parse("ndcg@10:paper")(data.relevance, ranker.predict(data), offsets=data.offsets)
+    scored = Metric.parse("ndcg@10:graded")(data.relevance, ranker.predict(data), offsets=data.offsets)
     assert scored == pytest.approx(max(fitness), abs=1e-3)
 
 
@@ -113,7 +113,7 @@ def test_validation_picks_the_round() -> None:
     assert seen == [record.metric for record in ranker.history_]
     assert ranker.best_round_ == int(np.argmax(np.array(seen, dtype=float))) + 1
     best = max(record.metric or 0 for record in ranker.history_)
-    scored = Metric.parse("ndcg@10:paper")(vali.relevance, ranker.predict(vali), offsets=vali.offsets)
+    scored = Metric.parse("ndcg@10:graded")(vali.relevance, ranker.predict(vali), offsets=vali.offsets)
     assert scored == pytest.approx(best, abs=1e-3)
 
 
@@ -128,7 +128,7 @@ def test_weights_of_queries_count(data: RankingDataset) -> None:
 def test_what_cannot_be_learnt_from_is_refused() -> None:
     X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
     with pytest.raises(DataError, match="no query counts under ndcg@10:paper"):
-        CoordinateAscent().fit(X, np.arange(20) % 3 / 4, qid=qid)
+        CoordinateAscent(metric="ndcg@10").fit(X, np.arange(20) % 3 / 4, qid=qid)
     for option in ("restarts", "max_rounds", "n_steps"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
             CoordinateAscent().set_params(**{option: 0}).fit(X, np.arange(20) % 3, qid=qid)

@@ -69,7 +69,7 @@ def literal_evolution(data: RankingDataset, steps: str, generations: int, seed: 
 @pytest.mark.parametrize("steps", ["gaussian", "cauchy"])
 def test_weights_are_those_of_the_literal_evolution(steps: str, data: RankingDataset) -> None:
     few = data.select(range(10))
-    options: dict[str, Any] = {"transform": "none", "validation_fraction": None}
+    options: dict[str, Any] = {"metric": "ndcg@10", "transform": "none", "validation_fraction": None}
     ranker = ESRank(steps=steps, generations=40, random_state=5, **options).fit(few)
     expected = literal_evolution(few, steps, 40, seed=5)
     np.testing.assert_allclose(ranker.coef_, expected, rtol=1e-9)
@@ -170,7 +170,8 @@ def test_every_option_changes_something(data: RankingDataset) -> None:
 
 def test_the_best_parent_on_the_validation_part_is_kept() -> None:
     train, vali = example_dataset().select(range(60)).split(0.5, random_state=0)
-    options: dict[str, Any] = {"random_state": 0, "transform": "none", "validation_fraction": None}
+    options: dict[str, Any] = {"metric": "ndcg@10", "random_state": 0, "transform": "none"}
+    options["validation_fraction"] = None
     ranker = ESRank(generations=300, **options).fit(train, eval_set=vali)
     metrics = [record.metric for record in ranker.history_]
     assert ranker.best_round_ == 1 + int(np.argmax(metrics))  # type: ignore[arg-type]
@@ -253,11 +254,13 @@ def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
 
 def test_labels_of_which_the_metric_sees_nothing(data: RankingDataset) -> None:
     small = data.relevance / 10
-    with pytest.raises(DataError, match="no query of the training part counts in ndcg@10:paper"):
-        ESRank(**QUICK).fit(data.features, small, qid=data.qid)
-    with pytest.raises(DataError, match="no query of the validation part counts"):
-        ESRank(**QUICK).fit(data, eval_set=(data.features, small, data.qid))
-    ESRank(**QUICK, metric="ndcg@10:graded").fit(data.features, small, qid=data.qid)
+    binary = ESRank(**QUICK, metric="ndcg@10")
+    for labels, reason in ((small, "no query counts"), (data.relevance + 1, "every order of the documents")):
+        with pytest.raises(DataError, match=f"{reason} .*under ndcg@10:paper"):
+            binary.fit(data.features, labels, qid=data.qid)
+        with pytest.warns(TrainingWarning, match=f"early stopping is off: eval_set: {reason}"):
+            binary.fit(data, eval_set=(data.features, labels, data.qid))
+        ESRank(**QUICK).fit(data.features, labels, qid=data.qid)
 
 
 @pytest.mark.parametrize(

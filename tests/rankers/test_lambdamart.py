@@ -115,7 +115,7 @@ def test_settings_out_of_range(change: dict[str, Any], data: RankingDataset) -> 
 
 def test_early_stopping_goes_by_query_and_keeps_the_best(data: RankingDataset) -> None:
     train, vali = data.split(0.7, random_state=0)
-    ranker = LambdaMART(random_state=0, patience=15, max_trees=400, learning_rate=0.3)
+    ranker = LambdaMART(metric="ndcg@10", random_state=0, patience=15, max_trees=400, learning_rate=0.3)
     ranker.fit(train, eval_set=vali)
     assert ranker.stopped_ == "early_stopping"
     assert ranker.n_rounds_ == ranker.best_round_ + 15

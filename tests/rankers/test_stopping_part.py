@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from directranker import RankingDataset, TrainingWarning, example_dataset
 from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
@@ -39,7 +41,7 @@ def test_labels_below_0(ranker: Ranker, data: RankingDataset) -> None:
 @pytest.mark.parametrize("ranker", [NET, TREES], ids=["net", "trees"])
 def test_an_eval_set_of_equal_labels(ranker: Ranker, data: RankingDataset) -> None:
     nothing = (data.features, np.zeros(data.n_documents), data.qid)
-    with pytest.warns(TrainingWarning, match="no query of the eval_set counts under"):
+    with pytest.warns(TrainingWarning, match="eval_set: no query counts under"):
         ranker.fit(data, eval_set=nothing)
     assert len(ranker.history_) == 5
 
@@ -47,11 +49,28 @@ def test_an_eval_set_of_equal_labels(ranker: Ranker, data: RankingDataset) -> No
 def test_rates_between_0_and_1(data: RankingDataset) -> None:
     rates = data.relevance / 10
     with pytest.warns(TrainingWarning, match="counts under ndcg@10:paper.* such as 'ndcg@10:graded'"):
-        TREES.fit(data.features, rates, qid=data.qid)
+        clone(TREES).set_params(metric="ndcg@10").fit(data.features, rates, qid=data.qid)
     teacher = chosen_teacher("trees", TrainingData(data.features, None, rates, data.offsets))
     assert isinstance(teacher, LambdaMART)
     assert teacher.metric == "ndcg@10:graded"
     teacher.set_params(max_trees=3).fit(data.features, rates, qid=data.qid)
+
+
+def test_stars_that_are_all_relevant(data: RankingDataset) -> None:
+    stars = data.relevance + 1
+    for ranker in (NET, TREES):
+        binary = clone(ranker).set_params(metric="ndcg@10")
+        with pytest.warns(
+            TrainingWarning, match="off: every order .* from 1 to 5: .*at a higher one"
+        ) as told:
+            binary.fit(data.features, stars, qid=data.qid)
+        assert [warning.filename for warning in told] == [__file__]
+        assert {record.metric for record in binary.history_} == {None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(TREES).fit(data.features, stars, qid=data.qid)
+        with pytest.raises(UserWarning, match="the score says nothing: every order of the documents"):
+            TREES.fit(data).score(data.features, stars, qid=data.qid)
 
 
 def test_what_is_held_out_can_be_measured(data: RankingDataset) -> None:
@@ -59,4 +78,4 @@ def test_what_is_held_out_can_be_measured(data: RankingDataset) -> None:
     labels = data.relevance / 10
     labels[: data.offsets[1]] = np.arange(data.offsets[1]) % 2
     for seed in range(5):
-        ESRank(generations=3, random_state=seed).fit(data.features, labels, qid=data.qid)
+        ESRank(metric="ndcg@10", generations=3, random_state=seed).fit(data.features, labels, qid=data.qid)

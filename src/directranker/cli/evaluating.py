@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from directranker.cli.console import AsJson, console, print_json
-from directranker.cli.evaluating_files import Rules, compare_files, judged_scores
+from directranker.cli.evaluating_files import Rules, compare_files, judged_scores, tell_blind
 
 __all__ = ["evaluate"]
 
@@ -62,16 +62,15 @@ def evaluate(
     from directranker.metrics import CONVENTIONS
     from directranker.metrics import evaluate as measure
 
+    rules = Rules(tuple(metric), convention, threshold)
     if beside or out is not None:
         if convention == "all":
             raise ValueError("rankers are compared by one convention; give --convention paper, for example")
-        rules = Rules(tuple(metric), convention, threshold)
         compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
         return
     judged = judged_scores(scores, data, metric)
     cut = [judged.cut(one) for one in metric]
     names = list(CONVENTIONS) if convention == "all" else [convention]
-    changes = {} if threshold is None else {"threshold": threshold}
     figures: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}
     for name in names:
@@ -82,13 +81,15 @@ def evaluate(
                 qid=judged.qid,
                 metrics=cut,
                 convention=name,
-                **changes,  # type: ignore[arg-type]  # the only rule it may hold is a threshold
+                **rules.changes,
             )
             figures[name] = dict(zip(metric, values.values(), strict=True))
         except ValueError as error:
             if len(names) == 1 or CONVENTIONS[name].gain_table is None:
                 raise
             refused[name] = str(error)  # its table of gains does not know a label, the others may
+    if convention != "all":
+        tell_blind(judged, rules)
     if as_json:
         plain: dict[str, dict[str, object]] = {
             name: {key: _plain(value) for key, value in values.items()} for name, values in figures.items()

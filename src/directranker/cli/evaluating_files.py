@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from directranker.data.trec import JudgedRun
     from directranker.experiments.results import Comparison
 
-__all__ = ["Rules", "compare_files", "judged_scores"]
+__all__ = ["Rules", "compare_files", "judged_scores", "tell_blind"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Rules:
     metrics: tuple[str, ...]
     convention: str
     threshold: float | None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the convention."""
+        return {} if self.threshold is None else {"threshold": self.threshold}
 
     def __str__(self) -> str:
         relevant = "" if self.threshold is None else f", labels ≥ {self.threshold:g} relevant"
@@ -54,6 +59,18 @@ def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun
     return JudgedRun(dataset.qid, dataset.relevance, parse_scores(text, dataset, name=name))
 
 
+def tell_blind(judged: JudgedRun, rules: Rules) -> None:
+    """Say on standard error which metrics would be the same for any order."""
+    from directranker.metrics import Metric
+    from directranker.metrics.blindness import why_blind
+
+    for name in rules.metrics:
+        metric = Metric.parse(name, convention=rules.convention, **rules.changes)
+        blindness = why_blind(metric, judged.relevance, qid=judged.qid)
+        if blindness is not None:
+            typer.echo(f"directranker: {blindness}", err=True)
+
+
 def _first_line(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.readline(10_000)
@@ -69,7 +86,12 @@ def compare_files(
     from directranker.experiments.results import write_results
 
     names = _names(files)
-    values = {name: _values_of(path, data, rules) for name, path in zip(names, files, strict=True)}
+    values: dict[str, dict[str, dict[str, float]]] = {}
+    for name, path in zip(names, files, strict=True):
+        judged = judged_scores(path, data, rules.metrics)
+        if not values:
+            tell_blind(judged, rules)  # the labels are the same for all
+        values[name] = _values_of(judged, rules)
     protocol = f"{data.name}: scores that were given, {rules}; the mean over its queries."
     comparison = compare_values(values, name=data.name, protocol=protocol, command=command_line())
     if out is not None:
@@ -93,19 +115,17 @@ def _names(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def _values_of(scores: Path, data: Path, rules: Rules) -> dict[str, dict[str, float]]:
+def _values_of(judged: JudgedRun, rules: Rules) -> dict[str, dict[str, float]]:
     """By metric, the value of each query by its id."""
     from directranker.metrics import evaluate_per_query
 
-    judged = judged_scores(scores, data, rules.metrics)
-    changes: dict[str, Any] = {} if rules.threshold is None else {"threshold": rules.threshold}
     per_query = evaluate_per_query(
         judged.relevance,
         judged.scores,
         qid=judged.qid,
         metrics=[judged.cut(metric) for metric in rules.metrics],
         convention=rules.convention,
-        **changes,
+        **rules.changes,
     )
     ids = dict.fromkeys(map(str, judged.qid))  # in the order in which they first appear
     columns = zip(rules.metrics, per_query.values(), strict=True)

@@ -48,6 +48,13 @@ _WORDS: dict[str, tuple[Severity, str, str, str]] = {
         "{n:has|have} no relevant document (label {threshold} or more), e.g. query {example}",
         "Metrics count them by their convention; `only_queries_with_relevant` leaves them out.",
     ),
+    "only-relevant-queries": (
+        "note",
+        "query|queries",
+        "{n:has|have} different labels, but all of {threshold} or more, e.g. query {example}",
+        "Every order of them is equally good to metrics that see only relevant or not, as the paper's: "
+        "measure by grades (`ndcg@10:graded`), or make labels binary at a higher one.",
+    ),
     "one-class-queries": (
         "note",
         "query|queries",

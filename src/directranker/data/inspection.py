@@ -178,14 +178,17 @@ def _query_findings(data: RankingDataset, threshold: float) -> list[Finding]:
     changes = np.append(False, data.relevance[1:] != data.relevance[:-1])[: data.n_documents]
     changes[data.offsets[:-1][lengths > 0]] = False  # a query's first label is no change within it
     one_class = (lengths > 1) & (_count_by_query(changes, data.offsets) == 0)
-    irrelevant = _count_by_query(data.relevance >= threshold, data.offsets) == 0
+    n_relevant = _count_by_query(data.relevance >= threshold, data.offsets)
 
     def found(kind: str, mask: Mask, **details: str) -> list[Finding]:
         examples = [str(name) for name in data.query_ids[mask][:MOST_EXAMPLES]]
         return describe(kind, examples, n=int(mask.sum()), of=data.n_queries, **details)
 
+    all_relevant = (n_relevant == lengths) & (lengths > 1) & ~one_class
+    lowest = plain_number(float(threshold))
     return [
-        *found("queries-without-relevant", irrelevant, threshold=plain_number(float(threshold))),
+        *found("queries-without-relevant", n_relevant == 0, threshold=lowest),
+        *found("only-relevant-queries", all_relevant, threshold=lowest),
         *found("one-class-queries", one_class),
         *found("single-document-queries", lengths == 1),
         *found("empty-queries", lengths == 0),

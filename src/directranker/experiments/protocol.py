@@ -119,5 +119,10 @@ def by_protocol(fold: Fold, threshold: float | None) -> Fold:
                 f"{fold.name}: no query of {name} has a document with a label of {threshold:g} or more; "
                 "choose another threshold"
             )
+    if threshold is not None and (parts["train"].relevance == 1).all():
+        raise DataError(
+            f"{fold.name}: all labels of train are {threshold:g} or more, so all documents are relevant "
+            "alike; choose a higher threshold, or none, which keeps the grades"
+        )
     # Rows stay as they are grouped; where they once stood concerns no one here.
     return Fold(fold.name, **{name: replace(part, original_rows=None) for name, part in parts.items()})

@@ -27,7 +27,7 @@ from directranker.model_selection.closer_look import MOST_SHOWN, shown_queries
 from directranker.model_selection.cross_validation import CrossValidation, Split, query_folds
 from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.own_metrics import rankers_for
-from directranker.model_selection.search import checked_metrics
+from directranker.model_selection.search import checked_metrics, refuse_blind_metrics
 
 __all__ = ["Entry", "InnerFolds", "Place", "Plan"]
 
@@ -70,6 +70,7 @@ class Plan:
         self.metrics = checked_metrics(metrics, convention)
         self.seeds = range(seeds)
         self.folds = _by_name("fold", [(fold.name, fold) for fold in folds])
+        refuse_blind_metrics(self.metrics, convention, [fold.test for fold in self.folds.values()])
         n_shown = -(-MOST_SHOWN // len(self.folds))
         self.shown = {name: shown_queries(fold.test, n_shown) for name, fold in self.folds.items()}
         named = _by_name("ranker", [(entry.name, entry) for entry in entries])

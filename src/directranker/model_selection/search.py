@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from directranker.data.dataset import RankingDataset
+from directranker.errors import DataError
 from directranker.metrics import Metric
+from directranker.metrics.blindness import why_blind
 from directranker.metrics.rules import unknown_word
 from directranker.model_selection.candidates import Grid, as_grids, drawn_candidates, grid_candidates
 from directranker.model_selection.cells import Part, configured
@@ -39,7 +41,7 @@ from directranker.model_selection.store import CellStore
 from directranker.parameters import kind, or_none, whole
 from directranker.training.interrupts import interrupts_raised
 
-__all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store"]
+__all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store", "refuse_blind_metrics"]
 
 Method = Literal["grid", "halving", "optuna"]
 METHODS: tuple[Method, ...] = ("grid", "halving", "optuna")
@@ -112,6 +114,7 @@ def grid_search(
     parts = {"data": data} if validation is None else {"data": data, "validation": validation}
     for name, part in parts.items():
         kind("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(name, part)
+    refuse_blind_metrics(names, convention, [data])
     plan = CrossValidation(
         rankers=rankers_for(ranker, names, convention),
         name=type(ranker).__name__,
@@ -193,6 +196,17 @@ def checked_metrics(metrics: str | Sequence[str], convention: str) -> tuple[str,
         if metric in parsed[:number]:
             raise ValueError(f"metric {names[number]!r} is asked for twice; name each once")
     return names
+
+
+def refuse_blind_metrics(
+    metrics: Sequence[str], convention: str, measured_on: Sequence[RankingDataset]
+) -> None:
+    """Refuse metrics by which every candidate would be as good as any other, before hours of training."""
+    for name in metrics:
+        metric = Metric.parse(name, convention=convention)
+        reasons = [why_blind(metric, data.relevance, offsets=data.offsets) for data in measured_on]
+        if all(reasons):
+            raise DataError(f"there is nothing to choose by: {reasons[0]}")
 
 
 @contextmanager

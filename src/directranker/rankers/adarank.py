@@ -44,8 +44,8 @@ class AdaRank(MetricClimber):
     Parameters
     ----------
     metric
-        What is boosted on, between 0 and 1: `"ndcg@10"`, `"map"`, … in the paper's convention,
-        `"map:trec"`, or a `Metric`.
+        What is boosted on, between 0 and 1: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
+        labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`.
     max_rounds
         How many picks at the most.
     tolerance
@@ -100,7 +100,7 @@ class AdaRank(MetricClimber):
     def __init__(
         self,
         *,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = "ndcg@10:graded",
         max_rounds: int = 500,
         tolerance: float | None = 0.002,
         max_consecutive: int | None = 2,

@@ -22,8 +22,9 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features, as_feature_names, as_relevance, naming_columns
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query, means_of_queries
-from directranker.errors import DataError
-from directranker.metrics import Metric, evaluate_per_query
+from directranker.errors import DataError, warn_caller
+from directranker.metrics import Metric
+from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import Rule, check_parameters
 from directranker.rankers.training_data import TrainingData
@@ -139,7 +140,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
             y, qid = X.restore_order(X.relevance), X.restore_order(_query_numbers(X))
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
-        values = evaluate_per_query(y, scores, qid=qid, metrics="ndcg@10", convention="paper")["ndcg@10"]
+        metric = Metric.parse("ndcg@10", convention="paper")
+        blindness = why_blind(metric, y, qid=qid)
+        if blindness is not None:
+            warn_caller(f"the score says nothing: {blindness}", UserWarning)
+        values = metric.per_query(y, scores, qid=qid)
         return mean_of_queries(
             values, None if sample_weight is None else _query_means(sample_weight, qid, len(scores))
         )

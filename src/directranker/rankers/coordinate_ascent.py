@@ -41,7 +41,8 @@ class CoordinateAscent(MetricClimber):
     Parameters
     ----------
     metric
-        What is maximised: `"ndcg@10"`, `"map"`, … in the paper's convention, `"map:trec"`, or a `Metric`.
+        What is maximised: `"ndcg@10"`, `"map"`, … in the paper's convention, by which labels from 1 on are
+        relevant, `"ndcg@10:graded"`, or a `Metric`.
     restarts
         How many climbs: the first one from equal weights, the others from weights drawn at random.
     max_rounds, tolerance
@@ -89,7 +90,7 @@ class CoordinateAscent(MetricClimber):
     def __init__(
         self,
         *,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = "ndcg@10:graded",
         restarts: int = 5,
         max_rounds: int = 25,
         tolerance: float = 0.001,

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from directranker.data.checking import Features
-from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.rules import unknown_word
@@ -35,7 +34,7 @@ from directranker.rankers.linear import LinearRanker
 from directranker.rankers.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.validation import split_off_validation
+from directranker.rankers.validation import refuse_blind, stopping_part
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
 
@@ -49,8 +48,9 @@ class ESRank(LinearRanker):
     Parameters
     ----------
     metric
-        What is improved, on the training part: `"ndcg@10"`, `"map"`, or a `Metric`; by its name in the
-        paper's convention. `sample_weight`, as the mean over a query's rows, weighs its queries.
+        What is improved, on the training part: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
+        labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`. `sample_weight`, as the mean over a
+        query's rows, weighs its queries.
     start
         The first weights: `"equal"`, those of a linear `"regression"` on the labels, or those of `RankSVM`,
         `"svm"`; stretched to a mean size of 1, which changes no ranking, so that steps mean the same.
@@ -96,7 +96,7 @@ class ESRank(LinearRanker):
     def __init__(
         self,
         *,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = "ndcg@10:graded",
         start: str = "equal",
         steps: str = "cauchy",
         generations: int = 1300,
@@ -122,11 +122,13 @@ class ESRank(LinearRanker):
         self._check_words()
         seed = as_seed(self.random_state)
         metric = as_metric(self.metric)
-        if validation is None and self.validation_fraction is not None:
-            data, validation = split_off_validation(data, self.validation_fraction, seed, metric)
+        refuse_blind(metric, data)
+        data, validation = stopping_part(
+            data, validation, metric, fraction=self.validation_fraction, seed=seed
+        )
         self._fit_transform(data, seed)
-        part = self._part(data, metric, "training")
-        judge = None if validation is None else self._part(validation, metric, "validation")
+        part = self._part(data, metric)
+        judge = None if validation is None else self._part(validation, metric)
         parent = Parent(part, starting_weights(self.start, part.table, data))
         rounds = Rounds(
             type(self).__name__,
@@ -147,15 +149,10 @@ class ESRank(LinearRanker):
             if word not in known:
                 raise ValueError(unknown_word(name, word, known))
 
-    def _part(self, data: TrainingData, metric: Metric, name: str) -> Part:
+    def _part(self, data: TrainingData, metric: Metric) -> Part:
         repeated = RepeatedMetric(metric, data.relevance, data.offsets)
         left_out = np.isnan(repeated.per_query(np.zeros(len(data.relevance))))
         weight = np.where(left_out, 0.0, data.weight_of_queries)
-        if not weight.any():
-            raise DataError(
-                f"no query of the {name} part counts in {metric}, so no weights are better than others; "
-                "look at the labels, or take a metric of another convention"
-            )
         return Part(self._encoded(data), repeated, weight / weight.sum())
 
 

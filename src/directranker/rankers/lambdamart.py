@@ -86,9 +86,10 @@ class LambdaMART(Ranker):
     Parameters
     ----------
     metric
-        What is climbed and what early stopping measures: `"ndcg@10"`, `"ndcg"`, `"map"`, or a `Metric`. In
-        climbing NDCG a label y gains 2^y − 1, whatever the convention measures; see `label_gains` for others
-        than small grades.
+        What is climbed and what early stopping measures: `"ndcg@10"`, `"map"`, … in the paper's
+        convention, by which labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`. In climbing
+        NDCG a label y gains 2^y − 1, whatever the convention measures; see `label_gains` for others than
+        small grades.
     pair_weight
         `"metric"`: a pair weighs what swapping its documents would change of the metric. None: the pairs of a
         query weigh the same, and a query by the root of their number, as in the DirectRanker's default; the
@@ -136,7 +137,7 @@ class LambdaMART(Ranker):
     def __init__(
         self,
         *,
-        metric: str | Metric = "ndcg@10",
+        metric: str | Metric = "ndcg@10:graded",
         pair_weight: str | None = "metric",
         max_trees: int = 1000,
         learning_rate: float = 0.05,

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from directranker.errors import TrainingWarning
+from directranker.errors import TrainingWarning, warn_caller
 from directranker.training.interrupts import DeferredInterrupt
 from directranker.training.progress import shown_progress
 
@@ -83,10 +82,9 @@ class Rounds:
                     callback(record)
                 if interrupt.requested:
                     self.stopped = "interrupted"
-                    warnings.warn(
+                    warn_caller(
                         f"training was interrupted in round {number}; the best so far was kept",
                         TrainingWarning,
-                        stacklevel=2,
                     )
                     return
                 if self._finished:

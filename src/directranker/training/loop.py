@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, even_cuts
 from directranker.data.checking import Relevance
 from directranker.data.grouping import means_of_queries
-from directranker.errors import TrainingWarning
+from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.metrics.sorting import FloatArray
@@ -329,19 +328,17 @@ class _Training:
         weights = self.best
         if stopped == "non_finite":
             weights = weights or self.last_good
-            warnings.warn(
+            warn_caller(
                 f"the cost became infinite or NaN in epoch {self.state.epoch + 1}; training stopped and the "
                 f"last good weights were kept. The learning rate ({self.options.learning_rate:g}) may be too "
                 "high, or features too large: try a tenth of it, or another transform",
                 TrainingWarning,
-                stacklevel=7,
             )
         if stopped == "interrupted":
             kept = "the best weights so far" if weights else "the weights as they are"
-            warnings.warn(
+            warn_caller(
                 f"training was interrupted in epoch {self.state.epoch + 1}; {kept} were kept",
                 TrainingWarning,
-                stacklevel=7,
             )
         if weights is not None:
             self.net.load_state_dict(weights)
