@@ -299,7 +299,7 @@ def test_arrays_that_kernels_could_not_trust_are_refused(
 
 @pytest.mark.filterwarnings("ignore:early stopping is off")
 def test_a_metric_that_counted_nothing_is_saved(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = LambdaMART(max_trees=2, random_state=0)
+    ranker = LambdaMART(metric="ndcg@10", max_trees=2, random_state=0)
     ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label from 1 on
     ranker.save(tmp_path / "model")
     again = load_ranker(tmp_path / "model")

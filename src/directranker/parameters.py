@@ -139,9 +139,10 @@ PROGRESS = or_none(YES_OR_NO)
 FOLDER_OR_NONE = or_none(kind("the path of a folder", str, os.PathLike))
 SEED = Rule(
     lambda value: (
-        _is_whole(value, 0) or isinstance(value, np.random.Generator | np.random.RandomState | None)
+        _is_whole(value, 0, 2**62)  # some are added to, and torch's end at 2^63
+        or isinstance(value, np.random.Generator | np.random.RandomState | None)
     ),
-    "None, a whole number of at least 0 or a NumPy generator",
+    "None, a whole number from 0 to 2^62 or a NumPy generator",
 )
 CALLBACKS = Rule(_are_functions, "a list of functions")
 JOBS = Rule(

@@ -96,16 +96,23 @@ def test_split_never_cuts_a_query_and_repeats_by_seed() -> None:
     again = data.split(0.6, 0.2, random_state=3)
     assert all(one.equals(other) for one, other in zip(parts, again, strict=True))
     assert not data.split(0.5, random_state=4)[0].equals(data.split(0.5, random_state=5)[0])
-    for fractions in ((), (0.0,), (0.5, 0.5), (-1.0,)):
+    for fractions in ((), (0.5, 0.5)):
         with pytest.raises(ValueError, match="positive and sum to less than 1"):
             data.split(*fractions)
+    for fraction in (0.0, -1.0, 1, "half", None):
+        with pytest.raises(ValueError, match=r"a fraction is .*; give a number between 0 and 1"):
+            data.split(fraction)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="random_state is 'seven'; give None, a whole number"):
+        data.split(0.5, random_state="seven")  # type: ignore[arg-type]
 
 
 def test_binarise_and_queries_with_a_relevant_document() -> None:
     data = RankingDataset.from_arrays(np.zeros((5, 1)), [0, 1, 2, 1, 0], qid=[1, 1, 2, 3, 4])
     assert data.binarise(2).relevance.tolist() == [0, 0, 1, 0, 0]
-    with pytest.raises(ValueError, match="threshold is nan"):
-        data.binarise(float("nan"))
+    for threshold in (float("nan"), "one", None):
+        for make in (data.binarise, data.only_queries_with_relevant):
+            with pytest.raises(ValueError, match=r"threshold is .*; give the label from which on"):
+                make(threshold)  # type: ignore[arg-type]
     assert data.only_queries_with_relevant().query_ids.tolist() == [1, 2, 3]
     assert data.only_queries_with_relevant(2).query_ids.tolist() == [2]
 

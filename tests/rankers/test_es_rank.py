@@ -273,6 +273,8 @@ def test_labels_of_which_the_metric_sees_nothing(data: RankingDataset) -> None:
         ({"validation_fraction": 1.5}, "validation_fraction is 1.5"),
         ({"metric": "ndgc"}, "measure 'ndgc' is unknown; did you mean 'ndcg'"),
         ({"random_state": -3}, "random_state is -3"),
+        ({"random_state": 10**30}, "random_state is 10+; give None, a whole number from 0 to"),
+        ({"random_state": "x"}, "random_state is 'x'; give None, a whole number"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str, data: RankingDataset) -> None:

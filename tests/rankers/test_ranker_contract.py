@@ -203,6 +203,7 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
         ({"X": np.full((20, 2), np.inf)}, "infinity|Input X contains"),
         ({"sample_weight": [1.0, 2.0, 3.0]}, "sample_weight has shape"),
         ({"sample_weight": -np.ones(20)}, "finite and not negative"),
+        ({"sample_weight": ["much"] * 20}, "sample_weight holds what is no number"),
     ],
 )
 def test_bad_input_is_refused_in_words(ranker: Ranker, change: dict[str, Any], message: str) -> None:

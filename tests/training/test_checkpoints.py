@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from directranker import StorageError, example_dataset
-from directranker.rankers import DirectRanker
+from directranker.rankers import DirectRanker, LambdaMART
 from directranker.training.records import EpochRecord
 
 FIT = """
@@ -119,6 +119,21 @@ def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:
             ranker.fit(other)
 
 
+def test_a_folder_that_cannot_serve_is_told_before_a_teacher_learns(tmp_path: Path) -> None:
+    data = example_dataset().select(range(40))
+    taught = DirectRanker(teacher="trees", transform="standard", max_epochs=1, random_state=0)
+    taught.set_params(checkpoint=tmp_path / "used").fit(data)
+    (tmp_path / "file").write_text("here is no room for a folder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LambdaMART, "_learn", lambda *_: pytest.fail("the teacher has learnt"))
+        with pytest.raises(StorageError, match="other data or parameters"):
+            taught.set_params(random_state=1).fit(data)
+        with pytest.raises(OSError, match="file"):
+            taught.set_params(checkpoint=tmp_path / "file").fit(data)
+        with pytest.raises(pytest.fail.Exception, match="has learnt"):
+            taught.set_params(checkpoint=tmp_path / "new").fit(data)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
 def test_a_cut_off_checkpoint_is_told(tmp_path: Path, share: float) -> None:
     data = example_dataset().select(range(30))
@@ -135,7 +150,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     script = f"""
 import resource, signal
 from directranker import StorageError, example_dataset
-from directranker.rankers import DirectRanker
+from directranker.rankers import DirectRanker, LambdaMART
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

@@ -14,9 +14,11 @@ RankingDataset(3 documents, 2 queries, 1 feature)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -42,6 +44,7 @@ from directranker.data.grouping import (
 )
 from directranker.data.texts import Texts, as_texts, join_texts, same_texts, take_texts
 from directranker.errors import DataError
+from directranker.parameters import SEED, Rule, between
 
 if TYPE_CHECKING:
     from directranker.data.tabular import FrameKind
@@ -49,6 +52,10 @@ if TYPE_CHECKING:
 __all__ = ["RandomState", "RankingDataset", "concatenate"]
 
 RandomState = int | np.random.Generator | None
+RELEVANT_FROM = Rule(
+    lambda value: isinstance(value, Real) and not math.isnan(value),
+    "the label from which on documents are relevant",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,7 +293,10 @@ class RankingDataset:
         >>> [part.n_queries for part in data.split(0.6, 0.2, random_state=0)]
         [6, 2, 2]
         """
-        if not fractions or any(fraction <= 0 for fraction in fractions) or sum(fractions) >= 1:
+        SEED.check("random_state", random_state)
+        for fraction in fractions:
+            between(0, 1).check("a fraction", fraction)
+        if not fractions or sum(fractions) >= 1:
             raise ValueError(f"fractions {fractions} must be positive and sum to less than 1")
         shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
         cuts = np.rint(np.cumsum(fractions) * self.n_queries).astype(int)
@@ -298,8 +308,7 @@ class RankingDataset:
         >>> RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 2]).binarise(2).relevance.tolist()
         [0.0, 0.0, 1.0]
         """
-        if np.isnan(threshold):
-            raise ValueError("the threshold is nan; give the label from which on documents are relevant")
+        RELEVANT_FROM.check("threshold", threshold)
         return replace(self, relevance=(self.relevance >= threshold).astype(np.float64))
 
     def only_queries_with_relevant(self, threshold: float = 1.0) -> RankingDataset:
@@ -309,6 +318,7 @@ class RankingDataset:
         >>> data.only_queries_with_relevant().query_ids.tolist()
         [2]
         """
+        RELEVANT_FROM.check("threshold", threshold)
         relevant_before = np.concatenate([[0], np.cumsum(self.relevance >= threshold)])
         return self.select(np.diff(relevant_before[self.offsets]) > 0)
 

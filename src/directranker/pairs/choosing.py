@@ -101,12 +101,12 @@ def pair_totals(classes: QueryClasses, *, neighbours: bool, weight: FloatArray |
 def draws_per_query(n_pairs: FloatArray, max_pairs: int | None) -> IntArray:
     """How many pairs of each query are drawn; 0 where all are compared.
 
-    >>> draws_per_query(np.array([3.0, 9.0]), 5).tolist()
-    [0, 5]
+    >>> draws_per_query(np.array([3.0, 9.0]), 5).tolist(), draws_per_query(np.array([9.0]), 10**30).tolist()
+    ([0, 5], [0])
     """
     if max_pairs is None:
         return np.zeros(len(n_pairs), dtype=np.int64)
-    return np.where(n_pairs > max_pairs, np.int64(max_pairs), np.int64(0))
+    return np.where(n_pairs > max_pairs, np.int64(min(max_pairs, 2**62)), np.int64(0))
 
 
 def random_seed(seed: int | None) -> np.uint64:

@@ -26,7 +26,7 @@ from directranker.errors import DataError, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
-from directranker.parameters import Rule, check_parameters
+from directranker.parameters import SEED, Rule, check_parameters
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -273,17 +273,14 @@ def as_seed(random_state: Any) -> int:
     >>> as_seed(7)
     7
     """
+    SEED.check("random_state", random_state)
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state is {random_state}; give a number from 0 on")
-        return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise TypeError(f"random_state is {random_state!r}; give None, an int or a NumPy generator")
+    return int(random_state)
 
 
 def as_metric(metric: str | Metric) -> Metric:
@@ -347,7 +344,10 @@ def _weights(
     """Per-document and per-query weights; one of them, by the number given."""
     if sample_weight is None:
         return None, None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight).astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight holds what is no number: {error}") from None
     if weights.ndim != 1 or len(weights) not in (n_rows, n_queries):
         raise ValueError(
             f"sample_weight has shape {weights.shape}; give one per row ({n_rows}) or per query ({n_queries})"

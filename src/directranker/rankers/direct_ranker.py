@@ -370,18 +370,17 @@ class DirectRanker(NetRanker):
 
     def _checkpoint(
         self, seed: int, data: TrainingData, validation: TrainingData | None
-    ) -> Callable[[], Checkpoint] | None:
+    ) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
         from directranker.training.checkpoints import Checkpoint, fingerprint
 
-        folder = self.checkpoint
         left_out = {"checkpoint", "progress", "callbacks", "device", "random_state"}
         parameters = {name: value for name, value in self.get_params().items() if name not in left_out}
         parts = [data] if validation is None else [data, validation]
         names = ("features", "relevance", "offsets", "document_weight", "query_weight")
         arrays = [getattr(part, name) for part in parts for name in names]
-        return lambda: Checkpoint(folder, fingerprint({**parameters, "seed": seed}, *arrays), seed)
+        return Checkpoint(self.checkpoint, fingerprint({**parameters, "seed": seed}, *arrays), seed)
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         from directranker.nn import compare_scores

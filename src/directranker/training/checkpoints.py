@@ -60,6 +60,11 @@ class Checkpoint:
         self._path = Path(folder) / FILE
         self._fingerprint, self._seed = fingerprint, seed
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        if self._path.exists() and _read(self._path)[0]["fingerprint"] != fingerprint:
+            raise StorageError(
+                f"{self._path} is of a training with other data or parameters; "
+                "give another checkpoint folder, or delete this one to start anew"
+            )
 
     def save(
         self,
@@ -99,11 +104,6 @@ class Checkpoint:
         if not self._path.exists():
             return TrainingState(), None
         words, tensors = _read(self._path)
-        if words["fingerprint"] != self._fingerprint:
-            raise StorageError(
-                f"{self._path} is of a training with other data or parameters; "
-                "give another checkpoint folder, or delete this one to start anew"
-            )
         net.load_state_dict(_part(tensors, "net/"))
         _restore_optimizer(optimizer, tensors, words["optimizer"])
         best = _part(tensors, "best/")

@@ -147,7 +147,7 @@ def train(
     options: TrainingOptions,
     *,
     validation: Validation | None = None,
-    checkpoint: Callable[[], Checkpoint] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Trained:
     """Train a net until it stops getting better, or until the last epoch.
 
@@ -156,7 +156,7 @@ def train(
     """
     training = _Training(net, cost, features, lists, options, validation)
     with torch.random.fork_rng(devices=[]), _as_few_threads_as_pay(training.work_per_step):
-        return training.run(None if checkpoint is None else checkpoint())
+        return training.run(checkpoint)
 
 
 @contextmanager
