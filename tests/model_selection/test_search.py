@@ -22,6 +22,7 @@ from directranker.model_selection import Progress, trained_for
 from directranker.model_selection.cross_validation import query_folds
 from directranker.model_selection.fitting import fit_by_query, predict_by_query
 from directranker.model_selection.halving import budgets
+from directranker.model_selection.search_result import best_candidate
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -160,6 +161,8 @@ def test_folds_without_a_query_that_counts_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         found.cv_results_["std_test_ndcg@10"], np.std([columns[1], columns[2]], axis=0), atol=1e-15
     )
+    with pytest.raises(ValueError, match="no candidate has a map: no query that was measured counts"):
+        best_candidate(np.array([np.nan, np.nan]), "map")
     nothing = labelled(np.where(np.arange(data.n_documents) % 2, 0.5, 0.0))  # below the paper's threshold
     with pytest.raises(ValueError, match="nothing to choose by: no query counts under ndcg@10:paper"):
         grid_search(ranker, {"power": [1.0, 2.0]}, nothing, folds=3, workers=1)
