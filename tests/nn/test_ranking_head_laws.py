@@ -30,6 +30,17 @@ def wave(x: Tensor) -> Tensor:
     return x + torch.sin(x)
 
 
+def astray(x: Tensor) -> Tensor:
+    """Odd and sign-conserving on the grid of the check, but not between its numbers."""
+    return torch.where((x.abs() > 3.1405) & (x.abs() < 3.1425), -7 - x, torch.tanh(x))
+
+
+def by_place(x: Tensor) -> Tensor:
+    """Another function at odd places, for some numbers."""
+    odd_place = torch.arange(len(x)) % 2 == 1
+    return torch.where(odd_place & (x.abs() > 3.1405) & (x.abs() < 3.1425), x / 7, torch.tanh(x))
+
+
 TAUS: list[str | Callable[[Tensor], Tensor]] = [*ODD_ACTIVATIONS, noisy_cube, logistic, wave, torch.sinh]
 taus = st.sampled_from(TAUS)
 SMALLEST, LARGEST = 1e-45, 3.4028234663852886e38
@@ -180,6 +191,25 @@ def test_the_same_scores_compare_the_same_wherever_they_stand(
     assert np.array_equal(together, -together[::-1])
     alone = [compare_scores(x, y, activation=tau) for x, y in zip(g[:20], g[:-21:-1], strict=True)]
     assert np.array_equal(alone, together[:20])
+
+
+@pytest.mark.parametrize("tau", [astray, by_place])
+def test_r_is_an_order_whatever_the_check_of_tau_has_overlooked(tau: Callable[[Tensor], Tensor]) -> None:
+    head = RankingHead(1, activation=tau)  # it passes
+    g = np.array([0, 3.141, 6.282, 9.4235, 3.142, 0.001, 3.1421, 1], dtype=np.float32)
+    r = all_pairs(g, tau)
+    assert bits(r) == bits(-r.T + np.float32(0))
+    assert np.array_equal(np.sign(r), np.sign(g[:, None] - g[None, :]))
+    x, y = torch.from_numpy(g), torch.from_numpy(g[::-1].copy())
+    assert torch.equal(head.compare(x, y), -head.compare(y, x))
+
+
+def test_a_tau_that_is_not_a_number_somewhere_raises() -> None:
+    def hole(x: Tensor) -> Tensor:
+        return torch.where((x.abs() > 3.1405) & (x.abs() < 3.1425), torch.nan, x)
+
+    with pytest.raises(ValueError, match="hole is not a number at x = 3.141"):
+        compare_scores([3.141], [0.0], activation=hole)
 
 
 def test_there_is_no_head_with_a_bias() -> None:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from directranker import DirectRanker, RankSVM, example_dataset, load_ranker
 from directranker.data.transforms import as_transform
-from directranker.rankers import linear, perceptron_scores
+from directranker.nn import FEATURE_ACTIVATIONS
+from directranker.rankers import linear, net_ranker, perceptron_scores
+from directranker.rankers.layer_functions import ACTIVATIONS
 from directranker.rankers.perceptron_scores import layer_shapes, perceptron_scorer
-from directranker.training import loop
 
 RNG = np.random.default_rng(0)
 
@@ -30,9 +31,18 @@ def made_up_rows(n: int) -> NDArray[np.float32]:
     return rows
 
 
-def made_up_weights(n_columns: int, hidden_layers: tuple[int, ...], *, bias: bool) -> dict[str, Any]:
-    shapes = layer_shapes(n_columns, hidden_layers, bias=bias)
-    return {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+def made_up_weights(
+    n_columns: int, hidden_layers: tuple[int, ...], *, bias: bool, normalisation: str | None = None
+) -> dict[str, Any]:
+    shapes = layer_shapes(n_columns, hidden_layers, bias=bias, normalisation=normalisation)
+    weights: dict[str, Any] = {}
+    for name, shape in shapes.items():
+        weights[name] = (RNG.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)).astype(np.float32)
+        if name.endswith("running_var"):
+            weights[name] = np.abs(weights[name]) + np.float32(0.1)
+        elif name.endswith("num_batches_tracked"):
+            weights[name] = np.array(3)
+    return weights
 
 
 def literal_scores(weights: dict[str, Any], encoded: NDArray[Any], activation: str) -> NDArray[np.float64]:
@@ -41,33 +51,59 @@ def literal_scores(weights: dict[str, Any], encoded: NDArray[Any], activation: s
     while f"feature_net.linear_{number}.weight" in weights:
         values = values @ weights[f"feature_net.linear_{number}.weight"].T.astype(np.float64)
         values = values + weights.get(f"feature_net.linear_{number}.bias", 0.0)
-        if activation != "identity":
-            values = np.tanh(values) if activation == "tanh" else np.maximum(values, 0)
+        values = normalised(values, weights, f"feature_net.normalisation_{number}.")
+        values = FEATURE_ACTIVATIONS[activation]()(torch.from_numpy(values)).numpy()
         number += 1
     scores: NDArray[np.float64] = values @ weights["head.weight"].astype(np.float64)
     return scores
 
 
+def normalised(values: NDArray[np.float64], weights: dict[str, Any], own: str) -> NDArray[np.float64]:
+    if own + "weight" not in weights:
+        return values
+    if own + "running_var" in weights:
+        mean, variance = weights[own + "running_mean"], weights[own + "running_var"]
+    else:
+        mean, variance = values.mean(axis=1, keepdims=True), values.var(axis=1, keepdims=True)
+    scaled: NDArray[np.float64] = (values - mean) / np.sqrt(variance + 1e-5)
+    return scaled * weights[own + "weight"] + weights[own + "bias"]
+
+
 @pytest.mark.parametrize("transform", ["piecewise-linear", "standard", "query-z-score"])
 @pytest.mark.parametrize(
-    ("hidden_layers", "activation", "bias"),
-    [((), "relu", True), ((7,), "relu", False), ((16, 3), "tanh", True), ((5, 33, 2), "identity", True)],
+    ("hidden_layers", "activation", "bias", "normalisation"),
+    [
+        ((), "relu", True, None),
+        ((7,), "relu", False, None),
+        ((16, 3), "tanh", True, None),
+        ((5, 33, 2), "identity", True, None),
+        ((130, 65), "gelu", True, None),  # tiles, the last one filled up
+        ((65, 50, 7), "softplus", False, None),
+        ((200, 270), "relu", True, None),  # too many weights to skip zeros
+        ((50, 20), "silu", True, "batch"),
+        ((50, 20), "sigmoid", False, "layer"),
+        ((9,), "elu", True, "layer"),
+        ((9,), "leaky_relu", True, "batch"),
+        ((64,), "softsign", True, None),
+    ],
 )
 def test_the_literal_sums_in_both_ways_and_at_every_place(
     transform: str,
     hidden_layers: tuple[int, ...],
     activation: str,
     bias: bool,
+    normalisation: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows, query = made_up_rows(1500), np.arange(1500) // 10
     fitted = as_transform(transform).fit(rows[:400], qid=query[:400])
     rows[400:420] *= 100  # beyond the last edges
     encoded = fitted.transform(rows, qid=query)
-    weights = made_up_weights(encoded.shape[1], hidden_layers, bias=bias)
+    weights = made_up_weights(encoded.shape[1], hidden_layers, bias=bias, normalisation=normalisation)
 
     def scored(some: Any, *, compiled_way: bool) -> Any:
         monkeypatch.setattr(perceptron_scores, "ROWS_WITHOUT_COMPILING", 0 if compiled_way else 10**9)
+        monkeypatch.setattr(perceptron_scores, "PRODUCTS_WITHOUT_COMPILING", 1e18)
         scorer = perceptron_scorer(weights, fitted, activation)
         assert scorer is not None
         return scorer(rows[some], query[some])
@@ -79,16 +115,37 @@ def test_the_literal_sums_in_both_ways_and_at_every_place(
     backwards = everything[::-1]
     for compiled_way in (True, False):
         np.testing.assert_array_equal(scored(backwards, compiled_way=compiled_way), scores[::-1])
-        part = everything[30:90]
-        np.testing.assert_array_equal(scored(part, compiled_way=compiled_way), scores[part])
+        for part in (everything[30:90], everything[90:100]):  # whole queries
+            np.testing.assert_array_equal(scored(part, compiled_way=compiled_way), scores[part])
 
 
-def test_large_layers_and_odd_weights_are_left_to_torch() -> None:
+def test_weights_that_are_not_finite_are_left_to_torch() -> None:
     transform = as_transform("standard").fit(made_up_rows(50))
-    assert perceptron_scorer(made_up_weights(5, (400, 400), bias=True), transform, "relu") is None
     weights = made_up_weights(5, (4,), bias=True)
     weights["head.weight"][0] = np.inf
     assert perceptron_scorer(weights, transform, "relu") is None
+
+
+def test_every_named_activation_is_as_torch_has_it() -> None:
+    x = np.concatenate([np.linspace(-12, 12, 4000), [-1e30, -200, -30, 0, 30, 200, 1e30]]).astype(np.float32)
+    assert set(ACTIVATIONS) == set(FEATURE_ACTIVATIONS)
+    for name, activate in ACTIVATIONS.items():
+        exact = FEATURE_ACTIVATIONS[name]()(torch.from_numpy(x).to(torch.float64)).numpy()
+        np.testing.assert_allclose(activate(x.copy()), exact, rtol=2e-6, atol=2e-6, err_msg=name)
+
+
+def test_a_normalised_net_scores_as_torch_does_and_is_saved(tmp_path: Path) -> None:
+    data = example_dataset().select(range(20))
+    for normalisation in ("batch", "layer"):
+        options: dict[str, Any] = {"transform": "standard", "teacher": None, "random_state": 0, "max_epochs": 1}
+        ranker = DirectRanker(normalisation=normalisation, hidden_layers=(20, 5), **options).fit(data)
+        with torch.inference_mode():
+            encoded = torch.from_numpy(ranker.transform_.transform(data.features))
+            expected = data.restore_order(ranker.net_(encoded).numpy())
+        np.testing.assert_allclose(ranker.predict(data), expected, rtol=1e-4, atol=1e-5)
+        ranker.save(tmp_path / normalisation)
+        again = load_ranker(tmp_path / normalisation)
+        np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
 
 
 def test_changed_weights_and_edges_change_scores() -> None:
@@ -139,7 +196,7 @@ assert ranker.net_.head.weight.shape == (256,)
 @pytest.mark.parametrize(
     "ranker",
     [
-        DirectRanker(max_epochs=1, random_state=0, transform="query-z-score", activation="gelu"),
+        DirectRanker(max_epochs=1, random_state=0, transform="query-z-score", activation=torch.nn.PReLU),
         DirectRanker(max_epochs=1, random_state=0, transform="query-z-score"),
         RankSVM(transform="query-z-score"),
     ],
@@ -149,6 +206,6 @@ def test_queries_are_whole_for_transforms_within_them(ranker: Any, monkeypatch: 
     ranker.fit(data)
     expected = ranker.predict(data)
     monkeypatch.setattr(linear, "SCORED_ROWS", 7)
-    monkeypatch.setattr(loop, "SCORED_BYTES", 7 * 4 * data.n_features)
+    monkeypatch.setattr(net_ranker, "ENCODED_BYTES", 7 * 4 * data.n_features)
     monkeypatch.setattr(perceptron_scores, "ROWS_AT_A_TIME", 7)
-    np.testing.assert_allclose(ranker.predict(data), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(ranker.predict(data), expected)

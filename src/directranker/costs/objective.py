@@ -69,7 +69,8 @@ class Objective:
     """A name of `PAIR_COSTS` or `LIST_COSTS`, or a function of r, y_i and y_j, tensors over pairs."""
     _: KW_ONLY
     head_activation: str | Callable[[Tensor], Tensor] = "half_tanh"
-    """τ in r = τ(s_i − s_j): a name of `ACTIVATIONS` or an odd function. Costs of lists ignore it."""
+    """τ in r = τ(s_i − s_j): a name of `ACTIVATIONS` or a function, taken as sign(x) · τ(|x|) so that it is
+    odd. Costs of lists ignore it."""
     pairs: str = "all"
     """"all" pairs of different labels, or "adjacent" classes only, among the labels of the query."""
     pair_weight: str | Callable[[PairTensors], Tensor] | None = None

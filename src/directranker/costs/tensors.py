@@ -25,6 +25,7 @@ from directranker.costs.activations import ACTIVATIONS, TORCH_CROSS_ENTROPIES
 from directranker.costs.list_costs import LIST_COSTS, list_targets
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
 from directranker.costs.plans import Plan, check_rows, plan_of
+from directranker.nn.odd_activations import mirrored
 from directranker.pairs.choosing import table_of_places
 from directranker.pairs.classes import QueryClasses
 from directranker.pairs.tensor_swaps import Ranking, ranking_of, tensor_swap_weight
@@ -114,7 +115,7 @@ def _cost_of_difference(objective: Objective, o: Tensor, y_i: Tensor, y_j: Tenso
     cost, activation = objective.cost, objective.head_activation
     if cost == "cross_entropy" and isinstance(activation, str):
         return TORCH_CROSS_ENTROPIES[activation](o)
-    r = (ACTIVATIONS[activation] if isinstance(activation, str) else activation)(o)
+    r = (ACTIVATIONS[activation] if isinstance(activation, str) else mirrored(activation))(o)
     costs = (TORCH_PAIR_COSTS[cost] if isinstance(cost, str) else cost)(r, y_i, y_j)
     return _one_per_pair("the cost", costs, o)
 

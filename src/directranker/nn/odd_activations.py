@@ -1,8 +1,10 @@
 """τ, the activation of the ranking head: odd and sign-conserving, by name or checked on entry.
 
 Theorem 1 of the DirectRanker paper needs τ(−x) = −τ(x) and sign(τ(x)) = sign(x): then r(x, y) =
-τ(g(x) − g(y)) is reflexive, antisymmetric and transitive. A function without these properties is refused,
-with the reason.
+τ(g(x) − g(y)) is reflexive, antisymmetric and transitive. A function that lacks these properties on a grid of
+numbers raises, with the reason. That is an early warning, not a proof: a function may go astray between the
+grid's numbers. So r never depends on it. Both the head and the costs take τ at |x| and give it the sign of x,
+and the head makes r at least the smallest positive number where x > 0.
 
 >>> odd_activation("half_tanh")(torch.tensor([-2.0, 0.0, 2.0]))
 tensor([-0.7616,  0.0000,  0.7616])
@@ -26,7 +28,7 @@ from torch import Tensor
 
 from directranker.metrics.rules import unknown_word
 
-__all__ = ["ODD_ACTIVATIONS", "Activation", "activation_name", "odd_activation"]
+__all__ = ["ODD_ACTIVATIONS", "Activation", "activation_name", "mirrored", "odd_activation"]
 
 Activation = Callable[[Tensor], Tensor]
 """An element-wise function of a tensor."""
@@ -77,7 +79,8 @@ def odd_activation(activation: str | Activation) -> Activation:
     """The τ of a name, or the given function after a check that it is odd and sign-conserving.
 
     The check evaluates the function in float64 and float32 at 0 and on a grid from the smallest number to
-    the largest, both signs. It forgives rounding, since the head computes antisymmetrically whatever τ is.
+    the largest, both signs. It forgives rounding, and what happens between the grid's numbers it cannot see:
+    the head computes antisymmetrically whatever τ is.
 
     >>> odd_activation("tanh") is torch.tanh
     True
@@ -96,6 +99,22 @@ def odd_activation(activation: str | Activation) -> Activation:
     for dtype in (torch.float64, torch.float32):
         _check(activation, dtype)
     return activation
+
+
+def mirrored(activation: Activation) -> Activation:
+    """sign(x) · τ(|x|): odd whatever the function does below 0, and the same where it is odd.
+
+    >>> mirrored(torch.exp)(torch.tensor([-1.0, 1.0]))
+    tensor([-2.7183,  2.7183])
+    """
+
+    def odd(x: Tensor) -> Tensor:
+        below = x < 0
+        # Not abs(): its slope at 0 is 0, and a tie would get no gradient.
+        values = activation(torch.where(below, -x, x))
+        return torch.where(below, -values, values)
+
+    return odd
 
 
 def activation_name(activation: str | Activation) -> str:

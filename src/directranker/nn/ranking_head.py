@@ -1,9 +1,9 @@
 """o₁ of the DirectRanker: one neuron without bias whose odd activation τ makes r an order.
 
-r(x, y) = τ(w·f(x) − w·f(y)) = τ(g(x) − g(y)) by Theorem 1 of the paper. The laws hold in floating point
-too, bit by bit, because r is made from the two *scores*: r(x, x) is 0.0, r(x, y) is the exact negative of
-r(y, x), and the sign of r is that of g(x) − g(y) even where τ would round to 0. Sorting by g and sorting
-with the comparator r are therefore the same.
+r(x, y) = τ(w·f(x) − w·f(y)) = τ(g(x) − g(y)) by Theorem 1 of the paper. Given one score per document, the laws
+hold in floating point too, bit by bit, because r is made from the two *scores*: r(x, x) is 0.0, r(x, y) is the
+exact negative of r(y, x), and the sign of r is that of g(x) − g(y) even where τ would round to 0 or, being a
+function of one's own, is wrong. Sorting by g and sorting with the comparator r are therefore the same.
 
 >>> compare_scores([0.5, 2.0, 1.0], [0.5, 1.0, 2.0], activation="tanh").round(4).tolist()
 [0.0, 0.7616, -0.7616]
@@ -19,7 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from directranker.nn.checking import count
-from directranker.nn.odd_activations import Activation, activation_name, odd_activation
+from directranker.nn.odd_activations import (
+    ODD_ACTIVATIONS,
+    Activation,
+    activation_name,
+    odd_activation,
+)
 
 __all__ = ["RankingHead", "compare_scores"]
 
@@ -118,7 +123,8 @@ def _compared(scores_x: Tensor, scores_y: Tensor, activation: Activation) -> Ten
     # Not abs(): its slope at 0 is 0, and a tie would get no gradient.
     size = _finite(torch.where(below, -difference, difference), limits.max)
     # + 0.0 makes 0.0 of a τ(0) of −0.0.
-    r = _in_full_blocks(activation, size) + 0.0
+    known = activation in ODD_ACTIVATIONS.values() or size.requires_grad
+    r = (_in_full_blocks if known else _of_distinct)(activation, size) + 0.0
     lifted = r.clamp(min=limits.smallest_normal * limits.eps)
     r = torch.where(below | (scores_x > scores_y), lifted, r)
     return torch.where(below, -r, r)
@@ -134,6 +140,19 @@ def _in_full_blocks(activation: Activation, x: Tensor) -> Tensor:
     padded = torch.cat([flat, flat.new_zeros(-len(flat) % LANES)])
     values = torch.cat([activation(block) for block in torch.split(padded, BLOCK)])
     return values[: len(flat)].reshape(x.shape)
+
+
+def _of_distinct(activation: Activation, x: Tensor) -> Tensor:
+    """τ of each distinct number once, so that r(x, y) = −r(y, x) even if τ looks at where a number stands."""
+    distinct, place = torch.unique(x, return_inverse=True)
+    values = _in_full_blocks(activation, distinct)
+    undefined = values.isnan() & ~distinct.isnan()
+    if undefined.any():
+        raise ValueError(
+            f"the head's activation {activation_name(activation)} is not a number at "
+            f"x = {float(distinct[undefined][0]):.6g}; give one that is odd and defined for all numbers"
+        )
+    return values[place]
 
 
 def _finite(scores: Tensor, largest: float) -> Tensor:

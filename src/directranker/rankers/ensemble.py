@@ -131,7 +131,8 @@ class Ensemble(Ranker):
         totals = np.zeros((2, len(first)))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
-        return np.asarray(totals[0] - totals[1])
+        scores = totals.astype(np.float32).astype(np.float64)  # as `predict` rounds them, so that both agree
+        return np.asarray(scores[0] - scores[1])
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))

@@ -1,4 +1,8 @@
-"""Rankers whose score is a weighted sum of the transformed features."""
+"""Rankers whose score is a weighted sum of the transformed features.
+
+The sum is taken in float64 and in one order, so that a document has the same score in any batch; a product by
+BLAS would round a row otherwise in another batch.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts
+from directranker.compilation import IntArray, balanced_cuts, even_cuts, in_parallel, n_threads
 from directranker.data.checking import Features
 from directranker.data.transforms import Unchanged
+from directranker.rankers.perceptron_kernels import weighted_sums
+from directranker.rankers.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import TransformingRanker, check_encoded, row_by_row
 
@@ -51,5 +57,20 @@ class LinearRanker(TransformingRanker):
         scores = np.empty(len(table), dtype=np.float32)
         for start in range(0, len(table), SCORED_ROWS):
             rows = slice(start, start + SCORED_ROWS)
-            scores[rows] = transform.transform(table[rows]) @ self.coef_
+            encoded = np.require(transform.transform(table[rows]), np.float32, ["C", "A"])
+            compiled_way = len(table) > ROWS_WITHOUT_COMPILING
+            scores[rows] = _weighted_sums(encoded, self.coef_, compiled_way=compiled_way)
         return scores
+
+
+def _weighted_sums(table: Features, weight: NDArray[np.float64], *, compiled_way: bool) -> NDArray[np.float64]:
+    """The weighted sum of each row, on all threads where there are many."""
+    sums = np.empty(len(table))
+
+    def add(start: int, stop: int) -> None:
+        for first in range(start, stop, ROWS_AT_A_TIME):
+            rows = slice(first, min(first + ROWS_AT_A_TIME, stop))
+            sums[rows] = weighted_sums(table[rows], weight, compiled_way=compiled_way)
+
+    in_parallel(add, even_cuts(len(table), n_threads() if compiled_way else 1))
+    return sums

@@ -1,11 +1,14 @@
 """Rankers whose score is that of a net: by torch, or without it where the net is a plain perceptron.
 
+Either way the score of a document has the same bits in any batch, so that comparisons are an order.
+
 Torch takes seconds to import. So a loaded ranker keeps its weights as arrays, and makes a torch module of
 them when one is asked for.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -21,6 +24,7 @@ from directranker.rankers.perceptron_scores import (
     ACTIVATIONS,
     KnownScorer,
     PerceptronScorer,
+    is_count,
     layer_shapes,
 )
 from directranker.rankers.transforming import TransformingRanker, n_columns_of, row_by_row
@@ -33,6 +37,7 @@ __all__ = ["AUTO", "NetRanker", "chosen_layers"]
 
 AUTO = "auto"
 WIDTHS = (256, 128)
+ENCODED_BYTES = 16 << 20  # of features that torch scores at a time
 MULTIPLICATIONS = 2e10  # of the first layer in an epoch, up to which a wider net is worth its time
 
 
@@ -105,18 +110,28 @@ class NetRanker(TransformingRanker):
         if not self._is_plain:
             self.net_ = self._net_of(weights)
             return
-        shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers_, bias=self.bias)
+        # A saved count has the shape (1,), as safetensors' arrays have at least one dimension.
+        weights = {name: array.reshape(()) if is_count(name, array) else array for name, array in weights.items()}
+        shapes = self._layer_shapes()
         found = {name: array.shape for name, array in weights.items()}
-        if found != shapes or any(array.dtype != np.float32 for array in weights.values()):
+        if found != shapes or any(array.dtype != np.float32 for array in weights.values() if array.ndim):
             raise ValueError(f"the weights have shapes {found}; for these parameters they are {shapes}")
         self.__dict__.pop("_net", None)
-        self._weights = dict(weights)
+        self._weights = weights
 
     @property
     def _is_plain(self) -> bool:
         """Whether the net is a perceptron that needs no torch to score."""
         known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
-        return known and self.feature_net is None and self.normalisation is None
+        return known and self.feature_net is None
+
+    def _layer_shapes(self) -> dict[str, tuple[int, ...]]:
+        return layer_shapes(
+            n_columns_of(self.transform_),
+            self.hidden_layers_,
+            bias=self.bias,
+            normalisation=self.normalisation,
+        )
 
     def _net_of(self, weights: Mapping[str, NDArray[Any]]) -> DirectRankerNet:
         import torch
@@ -132,13 +147,17 @@ class NetRanker(TransformingRanker):
             return scorer(table, query)
         import torch
 
-        from directranker.training.batches import EncodedFeatures
-        from directranker.training.loop import score_documents
+        from directranker.rankers.torch_scores import scores_of_rows
 
         table, transform = row_by_row(self.transform_, table, query)
-        cpu, shape = torch.device("cpu"), self._input_shape()
-        features = EncodedFeatures(table, transform, query, cpu, shape=shape, keep=False)
-        return score_documents(self.net_.eval(), features, len(table))
+        net, shape, scores = self.net_.eval(), self._input_shape(), np.empty(len(table), dtype=np.float32)
+        at_a_time = max(1, ENCODED_BYTES // (4 * math.prod(shape)))
+        for start in range(0, len(table), at_a_time):
+            rows = slice(start, start + at_a_time)
+            # A copy, as torch warns of memory that may only be read.
+            encoded = np.array(transform.transform(table[rows]), dtype=np.float32, order="C")
+            scores[rows] = scores_of_rows(net, torch.from_numpy(encoded).reshape(-1, *shape))
+        return scores
 
     def _scorer(self) -> PerceptronScorer | None:
         """What scores without torch; None where torch must do it."""
@@ -149,7 +168,7 @@ class NetRanker(TransformingRanker):
             weights = {name: tensor.cpu().numpy() for name, tensor in self.net_.state_dict().items()}
         known = _SCORERS.get(self)
         if known is None or not known.is_of(weights, self.transform_):
-            shapes = layer_shapes(n_columns_of(self.transform_), self.hidden_layers_, bias=self.bias)
+            shapes = self._layer_shapes()
             known = _SCORERS[self] = KnownScorer.make(weights, self.transform_, self.activation, shapes)
         return known.scorer
 
