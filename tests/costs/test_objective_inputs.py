@@ -197,3 +197,13 @@ def test_tensors_are_taken_for_labels_and_weights_too() -> None:
     scores = torch.tensor(SCORES)
     cost = torch_objective(Objective(), scores, torch.tensor(LABELS), torch.tensor([0, 4]), **options)
     assert cost.item() == pytest.approx(Objective()(SCORES, LABELS).cost, rel=1e-12)
+
+
+def test_a_tau_of_ones_own_is_odd_in_training_whatever_it_is() -> None:
+    def astray(x: torch.Tensor) -> torch.Tensor:
+        return torch.where((x > -3.1425) & (x < -3.1405), 7 * torch.ones_like(x), torch.tanh(x))
+
+    scores = np.array([0.0, 3.1415])
+    named, mine = (Objective("squared", head_activation=tau)(scores, [1, 0]) for tau in ("tanh", astray))
+    assert mine.cost == pytest.approx(named.cost)
+    np.testing.assert_allclose(mine.gradient, named.gradient)

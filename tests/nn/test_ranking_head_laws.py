@@ -208,7 +208,7 @@ def test_a_tau_that_is_not_a_number_somewhere_raises() -> None:
     def hole(x: Tensor) -> Tensor:
         return torch.where((x.abs() > 3.1405) & (x.abs() < 3.1425), torch.nan, x)
 
-    with pytest.raises(ValueError, match="hole is not a number at x = 3.141"):
+    with pytest.raises(ValueError, match=r"hole is not a number at x = 3.141"):
         compare_scores([3.141], [0.0], activation=hole)
 
 

@@ -1,4 +1,4 @@
-"""What makes r an order in floating point: a document's score has the same bits in any batch, for every ranker."""
+"""What makes r an order in floating point, for every ranker: a score has the same bits in any batch."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ from directranker import (
     example_dataset,
 )
 from directranker.order import check_comparisons
-from directranker.ranking import ranked_tables
 from directranker.rankers import torch_scores
+from directranker.ranking import ranked_tables
 
 DATA = example_dataset().select(range(20))
-N_FEATURES = DATA.n_features
-QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "early_stopping": False, "transform": "standard", "teacher": None}
+QUICK: dict[str, Any] = {
+    "max_epochs": 1,
+    "random_state": 0,
+    "early_stopping": False,
+    "transform": "standard",
+    "teacher": None,
+}
 
 
 class MeanOfBatch(nn.Module):
@@ -42,6 +47,7 @@ class MeanOfBatch(nn.Module):
         self.linear = nn.Linear(n_features, 4)
 
     def forward(self, X: Tensor) -> Tensor:
+        """Differences from the mean."""
         made: Tensor = self.linear(X)
         return torch.tanh(made - made.mean(0))
 
@@ -54,6 +60,7 @@ class Codes(nn.Module):
         self.embedding = nn.Embedding(5, 3)
 
     def forward(self, X: Tensor) -> Tensor:
+        """What the first column stands for."""
         made: Tensor = self.embedding(X[:, 0].to(torch.long))
         return made
 
@@ -89,7 +96,7 @@ RANKERS: dict[str, Callable[[], Any]] = {
     "mean of the batch": lambda: net(feature_net=MeanOfBatch),
     "RankNet": lambda: RankNet(max_epochs=1, random_state=0),
     "ListNet": lambda: ListNet(max_epochs=1, random_state=0),
-    "RankSVM": lambda: RankSVM(),
+    "RankSVM": RankSVM,
     "RankSVM of plain features": lambda: RankSVM(transform="none"),
     "AdaRank": lambda: AdaRank(max_rounds=5, random_state=0),
     "CoordinateAscent": lambda: CoordinateAscent(max_rounds=2, random_state=0),

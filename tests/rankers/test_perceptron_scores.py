@@ -137,7 +137,12 @@ def test_every_named_activation_is_as_torch_has_it() -> None:
 def test_a_normalised_net_scores_as_torch_does_and_is_saved(tmp_path: Path) -> None:
     data = example_dataset().select(range(20))
     for normalisation in ("batch", "layer"):
-        options: dict[str, Any] = {"transform": "standard", "teacher": None, "random_state": 0, "max_epochs": 1}
+        options: dict[str, Any] = {
+            "transform": "standard",
+            "teacher": None,
+            "random_state": 0,
+            "max_epochs": 1,
+        }
         ranker = DirectRanker(normalisation=normalisation, hidden_layers=(20, 5), **options).fit(data)
         with torch.inference_mode():
             encoded = torch.from_numpy(ranker.transform_.transform(data.features))

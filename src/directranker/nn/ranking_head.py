@@ -1,9 +1,10 @@
 """o₁ of the DirectRanker: one neuron without bias whose odd activation τ makes r an order.
 
-r(x, y) = τ(w·f(x) − w·f(y)) = τ(g(x) − g(y)) by Theorem 1 of the paper. Given one score per document, the laws
-hold in floating point too, bit by bit, because r is made from the two *scores*: r(x, x) is 0.0, r(x, y) is the
-exact negative of r(y, x), and the sign of r is that of g(x) − g(y) even where τ would round to 0 or, being a
-function of one's own, is wrong. Sorting by g and sorting with the comparator r are therefore the same.
+r(x, y) = τ(w·f(x) − w·f(y)) = τ(g(x) − g(y)) by Theorem 1 of the paper. Given one score per document, the
+laws hold in floating point too, bit by bit, because r is made from the two *scores*: r(x, x) is 0.0, r(x, y)
+is the exact negative of r(y, x), and the sign of r is that of g(x) − g(y) even where τ would round to 0 or,
+being a function of one's own, is wrong. Sorting by g and sorting with the comparator r are therefore the
+same.
 
 >>> compare_scores([0.5, 2.0, 1.0], [0.5, 1.0, 2.0], activation="tanh").round(4).tolist()
 [0.0, 0.7616, -0.7616]

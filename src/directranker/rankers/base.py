@@ -98,6 +98,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
         """The ranking function r(a, b), row by row: positive where a ranks before b, 0 where equal.
 
+        It is made of one score per document, which has the same bits in any batch; so r is odd and transitive
+        to the bit, and agrees with `rank`.
         Where scores depend on the list that a document is in, all rows of both are one.
         """
         first, second = self._tables_to_compare(A, B)

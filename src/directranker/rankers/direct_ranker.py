@@ -60,7 +60,8 @@ class DirectRanker(NetRanker):
     feature_net
         Instead of these, any torch module, or a function from the number of features to one.
     head_activation
-        τ: `"half_tanh"`, `"tanh"`, `"identity"`, `"softsign"`, `"arctan"`, or an odd function.
+        τ: `"half_tanh"`, `"tanh"`, `"identity"`, `"softsign"`, `"arctan"`, or an odd function, which is taken
+        as sign(x) · τ(|x|).
     cost
         Of pairs: `"cross_entropy"`, `"squared"`, `"squared_difference"`, `"relevance_weighted"`, `"hinge"`,
         `"squared_hinge"`, `"exponential"`, or a function of r and both labels; of lists: `"listnet"`,

@@ -1,7 +1,7 @@
 """What follows the sums of a perceptron's layer, without torch: activations and layer normalisation.
 
-Each works in place on arrays as the sums lie: contiguous, in whole lines of memory. Then NumPy takes no element
-through another routine than its neighbours, and a row has the same bits wherever it stands.
+Each works in place on arrays as the sums lie: contiguous, in whole lines of memory. Then NumPy takes no
+element through another routine than its neighbours, and a row has the same bits wherever it stands.
 
 >>> ACTIVATIONS["gelu"](np.array([-1, 0, 2], np.float32)).round(4).tolist()
 [-0.15870000422000885, 0.0, 1.9544999599456787]

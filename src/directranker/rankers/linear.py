@@ -63,7 +63,9 @@ class LinearRanker(TransformingRanker):
         return scores
 
 
-def _weighted_sums(table: Features, weight: NDArray[np.float64], *, compiled_way: bool) -> NDArray[np.float64]:
+def _weighted_sums(
+    table: Features, weight: NDArray[np.float64], *, compiled_way: bool
+) -> NDArray[np.float64]:
     """The weighted sum of each row, on all threads where there are many."""
     sums = np.empty(len(table))
 

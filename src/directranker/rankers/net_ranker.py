@@ -110,8 +110,10 @@ class NetRanker(TransformingRanker):
         if not self._is_plain:
             self.net_ = self._net_of(weights)
             return
-        # A saved count has the shape (1,), as safetensors' arrays have at least one dimension.
-        weights = {name: array.reshape(()) if is_count(name, array) else array for name, array in weights.items()}
+        # A saved count has the shape (1,): what is saved has at least one dimension.
+        weights = {
+            name: array.reshape(()) if is_count(name, array) else array for name, array in weights.items()
+        }
         shapes = self._layer_shapes()
         found = {name: array.shape for name, array in weights.items()}
         if found != shapes or any(array.dtype != np.float32 for array in weights.values() if array.ndim):

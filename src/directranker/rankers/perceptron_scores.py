@@ -1,10 +1,11 @@
 """Scores of a perceptron without torch: the same bits for a row wherever it stands.
 
 That is what makes r an order: torch's matrix products round a row otherwise in another batch or at another
-place of it, so that documents nearly level would change their order. The first layer on top of a piecewise-linear encoding is summed without forming the encoding: a value fills
-the bins below it, whose weights are summed beforehand, and a part of its own bin. Batch normalisation is a
-fixed rescaling once a net is trained, so it is folded into the weights before it. Torch takes seconds to
-import, this nothing; and with small layers it is quicker, too.
+place of it, so that documents nearly level would change their order. The first layer on top of a
+piecewise-linear encoding is summed without forming the encoding: a value fills the bins below it, whose
+weights are summed beforehand, and a part of its own bin. Batch normalisation is a fixed rescaling once a net
+is trained, so it is folded into the weights before it. Torch takes seconds to import, this nothing; and with
+small layers it is quicker, too.
 
 >>> from directranker.data.transforms import Standard
 >>> weights = {"feature_net.linear_1.weight": np.eye(2, dtype=np.float32),
@@ -16,7 +17,7 @@ import, this nothing; and with small layers it is quicker, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -194,7 +195,7 @@ def is_count(name: str, array: NDArray[Any]) -> bool:
 
 
 def perceptron_scorer(weights: Weights, transform: Any, activation: str) -> PerceptronScorer | None:
-    """The scorer for weights that have names as `layer_shapes` gives; None for weights that are not finite."""
+    """The scorer for weights with names as `layer_shapes` gives; None where they are not finite."""
     arrays = {name: np.asarray(array) for name, array in weights.items() if not is_count(name, array)}
     if not all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays.values()):
         return None
@@ -241,9 +242,7 @@ def _multiple(weight: Floats, *, dense: bool) -> int:
     return TILE if tiled else FLOATS_PER_LINE
 
 
-def _layer(
-    weight: Floats, bias: Floats, normalisation: tuple[Floats, Floats] | None, multiple: int
-) -> Layer:
+def _layer(weight: Floats, bias: Floats, normalisation: tuple[Floats, Floats] | None, multiple: int) -> Layer:
     widened, wide_bias = _widened(weight, multiple), _widened(bias[None, :], multiple)[0]
     table = in_tiles(widened) if multiple == TILE else widened
     if normalisation is not None:

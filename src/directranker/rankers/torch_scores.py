@@ -3,10 +3,10 @@
 Torch chooses a routine by the size of a batch and by the number of threads, and some routines round a row
 otherwise at another place of the batch: layers of few outputs do, by where the row lies in memory, which
 repeats every four rows. So a net gets blocks of 64 rows, the last one filled up, on one thread, once a trial
-has shown that it makes the same of a row at each place and beside any others; or it gets each row four times in
-turn, where the first of four is the same everywhere. A net for which neither holds, such as one that takes
-means over its batch, gets its rows one by one; so does one with so much to compute for a row that blocks would
-gain nothing, and it keeps torch's threads.
+has shown that it makes the same of a row at each place and beside any others; or it gets each row four times
+in turn, where the first of four is the same everywhere. A net for which neither holds, such as one that takes
+means over its batch, gets its rows one by one; so does one with so much to compute for a row that blocks
+would gain nothing, and it keeps torch's threads.
 
 >>> from directranker.nn import DirectRankerNet
 >>> net = DirectRankerNet.build((4,), feature_net=torch.nn.Linear(4, 64), random_state=0).eval()
@@ -49,7 +49,7 @@ class Way(NamedTuple):
 
 
 BLOCKS = (Way(64, 1, one_thread=True), Way(64, 4, one_thread=True))
-"""The quicker first. 64 is a multiple of what vector routines take at once, so that they leave nothing over."""
+"""The quicker first. 64 is a multiple of what vector routines take at once; they leave nothing over."""
 ALONE = Way(1, 1, one_thread=True)
 ALONE_ON_ALL_THREADS = Way(1, 1, one_thread=False)
 
@@ -109,7 +109,7 @@ def _is_same_everywhere(feature_net: nn.Module, shape: tuple[int, ...], way: Way
                 expected.append(features[0])
             if not torch.equal(features, torch.stack([expected[number] for number in numbers])):
                 return False
-    except Exception:  # noqa: BLE001 - numbers at random need not be what the net takes, such as codes of words
+    except Exception:  # numbers at random need not be what the net takes, such as codes of words
         return False
     return True
 
