@@ -65,8 +65,9 @@ def normalised(values: NDArray[np.float64], weights: dict[str, Any], own: str) -
         mean, variance = weights[own + "running_mean"], weights[own + "running_var"]
     else:
         mean, variance = values.mean(axis=1, keepdims=True), values.var(axis=1, keepdims=True)
-    scaled: NDArray[np.float64] = (values - mean) / np.sqrt(variance + 1e-5)
-    return scaled * weights[own + "weight"] + weights[own + "bias"]
+    scaled = (values - mean) / np.sqrt(variance + 1e-5)
+    shifted: NDArray[np.float64] = scaled * weights[own + "weight"] + weights[own + "bias"]
+    return shifted
 
 
 @pytest.mark.parametrize("transform", ["piecewise-linear", "standard", "query-z-score"])

@@ -54,7 +54,8 @@ def _tanh(x: Floats) -> Floats:
 
 
 def _leaky_relu(x: Floats) -> Floats:
-    return np.maximum(x, x * LEAKY_SLOPE, out=x)
+    np.maximum(x, x * LEAKY_SLOPE, out=x)
+    return x
 
 
 def _elu(x: Floats) -> Floats:
