@@ -43,11 +43,11 @@ def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
 
 
 @given(query_ids)
-def test_original_order_is_restored(qid: list[int] | list[str]) -> None:
+def test_the_order_of_the_source_is_given_on_request(qid: list[int] | list[str]) -> None:
     rows = np.arange(len(qid), dtype=np.float32)
     data = RankingDataset.from_arrays(rows[:, None], rows, qid=qid)
-    np.testing.assert_array_equal(data.restore_order(data.features[:, 0]), rows)
-    assert data.restore_order(data.qid).tolist() == qid
+    np.testing.assert_array_equal(data.to_source_order(data.features[:, 0]), rows)
+    assert data.to_source_order(data.qid).tolist() == qid
 
 
 def test_document_ids_move_with_their_rows() -> None:
@@ -83,7 +83,7 @@ def test_select_takes_whole_queries() -> None:
         np.testing.assert_array_equal(chosen.relevance, data.relevance[rows])
         assert chosen.document_ids is not None
         assert chosen.document_ids.tolist() == [f"d{row}" for row in rows]
-        assert chosen.restore_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
+        assert chosen.to_source_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
     assert np.shares_memory(data.select([1, 2]).features, data.features)
 
 

@@ -215,7 +215,7 @@ def test_saved_folder_round_trip(tmp_path: Path, strings: bool, documents: bool)
     data.save(tmp_path / "saved")
     loaded = RankingDataset.load(tmp_path / "saved", verify=True)
     assert loaded.equals(data)
-    np.testing.assert_array_equal(loaded.restore_order(loaded.relevance), data.restore_order(data.relevance))
+    np.testing.assert_array_equal(loaded.to_source_order(loaded.relevance), data.to_source_order(data.relevance))
     assert isinstance(loaded.features.base, np.memmap | np.ndarray)
     part = data.select([1, 2])  # its texts begin inside Arrow's buffers
     part.save(tmp_path / "part")

@@ -98,8 +98,47 @@ def test_rows_in_any_order_and_ids_of_any_kind(ranker: Ranker, data: RankingData
     again = clone(ranker).fit(X, y, qid=names).predict(X, qid=names)
     np.testing.assert_array_equal(again, scores)
     mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=names[shuffled])
-    np.testing.assert_array_equal(ranker.rank(mixed), ranker.rank(X[shuffled], qid=names[shuffled]))
+    given = ranker.rank(X[shuffled], qid=names[shuffled])
+    np.testing.assert_array_equal(mixed.to_source_order(ranker.rank(mixed)), given)
     assert ranker.score(mixed) == ranker.score(X[shuffled], y[shuffled], qid=names[shuffled])
+
+
+def test_a_data_set_has_one_order_of_rows(data: RankingDataset) -> None:
+    """Labels, queries, tables, weights and scores of a data set whose rows were mixed."""
+    X, y, qid = arrays(data)
+    mixed_rows = np.random.default_rng(0).permutation(len(X))
+    X, y, qid = X[mixed_rows], y[mixed_rows], qid[mixed_rows]
+    mixed = RankingDataset.from_arrays(X, y, qid=qid)
+    ranker = RankSVM().fit(X, y, qid=qid)
+    truth = evaluate(y, ranker.predict(X), qid=qid)
+    for one in (mixed, mixed.select(range(0, 60, 2)), *mixed.split(0.5, random_state=0)):
+        assert one.original_rows is not None
+        given = one.original_rows
+        np.testing.assert_array_equal(one.features, X[given])
+        np.testing.assert_array_equal(one.qid, qid[given])
+        scores = ranker.predict(one)
+        np.testing.assert_array_equal(scores, ranker.predict(X)[given])
+        np.testing.assert_array_equal(ranker.rank(one), ranker.rank(X[given], qid=qid[given]))
+        np.testing.assert_allclose(ranker.compare(one, X[given[::-1]]), scores - scores[::-1], atol=1e-6)
+        np.testing.assert_array_equal(one.to_source_order(scores), ranker.predict(X)[np.sort(given)])
+        expected = truth if one is mixed else evaluate(y[given], scores, qid=qid[given])
+        frame = one.to_frame()
+        for measured in (
+            evaluate(one.relevance, scores, offsets=one.offsets),
+            evaluate(one.relevance, scores, qid=one.qid),
+            evaluate(frame["relevance"], scores, qid=frame["qid"]),
+        ):
+            assert measured == pytest.approx(expected)
+        assert ranker.score(one) == ranker.score(X[given], y[given], qid=qid[given])
+        weight = np.random.default_rng(1).uniform(size=one.n_documents)
+        np.testing.assert_allclose(
+            RankSVM().fit(one, sample_weight=weight).coef_,
+            RankSVM().fit(X[given], y[given], qid=qid[given], sample_weight=weight).coef_,
+            rtol=1e-3,
+            atol=1e-6,
+        )
+        weighted = ranker.score(X[given], y[given], qid=qid[given], sample_weight=weight)
+        assert ranker.score(one, sample_weight=weight) == pytest.approx(weighted)
 
 
 def test_tables_and_data_sets(ranker: Ranker, data: RankingDataset) -> None:

@@ -3,7 +3,8 @@
 A ranker is a scikit-learn estimator. `fit(X, y, qid=…)` learns, `predict(X)` gives scores, higher is better,
 `rank` the places within each query, `compare(A, B)` the ranking function r row by row, and `score` the mean
 NDCG@10 in the paper's convention. Query ids come per row, ints or strings, in any order; without them all
-rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
+rows are one list. A `RankingDataset` may stand wherever X, y and qid do; what has a value per row, weights and
+scores, is then in the data set's own order of rows. For arrays and tables it is in the order of X.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         qid
             The query of each row; without it all rows are one list.
         sample_weight
-            One per row, or one per query in the order in which queries first appear.
+            One per row, or one per query in the order in which queries first appear; of a data set, in its own
+            order.
         eval_set
             Data for early stopping, never for learning: a data set or (X, y, qid).
 
@@ -76,17 +78,21 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
-        """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
+        """Scores, one per row of X in its order; the higher, the more relevant.
+
+        A data set's rows are in its own order, as its labels are; `data.to_source_order(scores)` sorts them as
+        the table that it was made from. `qid` matters to per-query transforms only.
+        """
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            return X.restore_order(self._scores(self._table(X, reset=False), _query_numbers(X)))
+            return self._scores(self._table(X, reset=False), _query_numbers(X))
         table = self._table(X, reset=False)
         return self._scores(table, group_codes(qid, len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
         if isinstance(X, RankingDataset):
-            qid = X.restore_order(_query_numbers(X))  # sooner grouped than ids that are words
+            qid = _query_numbers(X)  # sooner grouped than ids that are words
         scores = self.predict(X, qid=qid)
         codes = group_codes(qid, len(scores))
         order = np.lexsort((-scores.astype(np.float64), codes))
@@ -105,12 +111,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _tables_to_compare(self, A: Any, B: Any) -> tuple[Features, Features]:
         check_is_fitted(self)
-        first, second = (
-            X.restore_order(self._table(X, reset=False))
-            if isinstance(X, RankingDataset)
-            else self._table(X, reset=False)
-            for X in (A, B)
-        )
+        first, second = (self._table(X, reset=False) for X in (A, B))
         if len(first) != len(second):
             raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
         return first, second
@@ -137,7 +138,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
-            y, qid = X.restore_order(X.relevance), X.restore_order(_query_numbers(X))
+            y, qid = X.relevance, _query_numbers(X)
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         metric = Metric.parse("ndcg@10", convention="paper")
@@ -204,7 +205,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, RankingDataset):
             if y is not None or qid is not None:
                 raise TypeError("a RankingDataset brings its own labels and queries; leave out y and qid")
-            weights = _weights(sample_weight, X.original_rows, len(table), X.n_queries)
+            weights = _weights(sample_weight, None, len(table), X.n_queries)
             return TrainingData(table, None, X.relevance, X.offsets, *weights)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
