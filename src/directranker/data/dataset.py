@@ -91,7 +91,7 @@ class RankingDataset:
     """
 
     def __post_init__(self) -> None:
-        features = as_features(self.features)
+        features = as_features(self.features, names=self.feature_names)
         n_rows, n_features = features.shape
         relevance = as_relevance(self.relevance, n_rows)
         offsets = check_offsets(self.offsets, n_rows=n_rows)
@@ -128,7 +128,7 @@ class RankingDataset:
         >>> RankingDataset.from_arrays([[1.0, 2.0]], [1]).n_queries
         1
         """
-        features = as_features(X)
+        features = as_features(X, names=feature_names)
         n_rows = len(features)
         return cls.from_grouping(
             group_by_query(qid, n_rows=n_rows),
