@@ -53,12 +53,12 @@ def as_features(X: Any, *, names: Sequence[str] = ()) -> Features:
         raise
     except (TypeError, ValueError) as error:
         raise DataError(f"features are not all numbers: {error}") from None
-    names = list(names if len(names) else getattr(X, "columns", range(array.shape[1])))
+    columns: Any = names if len(names) else getattr(X, "columns", range(array.shape[1]))
     for row, column in np.argwhere(np.isinf(features)):
         if np.isfinite(np.float64(array[row, column])):
             raise DataError(
-                f"{array[row, column]} in row {row}, column {names[column]!r} does not fit float32; rescale "
-                "the column"
+                f"{array[row, column]} in row {row}, column {columns[column]!r} does not fit float32; "
+                "rescale the column"
             )
     return features
 
