@@ -109,8 +109,8 @@ def check(text: bytes) -> bool:
     for row, features in enumerate(lines.features):
         for index, value in features.items():
             expected[row, index - 1] = value
-    np.testing.assert_array_equal(found.restore_order(found.features), expected, err_msg=repr(text))
-    np.testing.assert_array_equal(found.restore_order(found.relevance), lines.labels, err_msg=repr(text))
+    np.testing.assert_array_equal(found.to_source_order(found.features), expected, err_msg=repr(text))
+    np.testing.assert_array_equal(found.to_source_order(found.relevance), lines.labels, err_msg=repr(text))
     return True
 
 

@@ -26,7 +26,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -189,8 +189,7 @@ def folds_of(name: str, protocol: str) -> Iterator[Fold]:
         if protocol == "paper":
             lowest = LOWEST_RELEVANT.get(name, 1)
             parts = tuple(part.binarise(lowest).only_queries_with_relevant() for part in parts)  # type: ignore[assignment]
-        train, vali, test = (replace(part, original_rows=None) for part in parts)
-        yield Fold(fold.name, train, vali, test)
+        yield Fold(fold.name, *parts)
 
 
 def dealt_folds(folder: Path) -> Iterator[Fold]:

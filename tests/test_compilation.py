@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from directranker.compilation import balanced_cuts, even_cuts, in_parallel
+from directranker.compilation import COMPILING, balanced_cuts, even_cuts, in_parallel
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
@@ -39,6 +42,28 @@ def test_pieces_run_at_the_same_time_and_errors_come_through() -> None:
 
     with pytest.raises(RuntimeError, match="piece 0"):
         in_parallel(fail, [0, 1, 2])
+
+
+def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_path: Path) -> None:
+    script = (
+        "import numpy as np\n"
+        "from directranker.data.transforms.per_query import _queries_to_ranks as kernel\n"
+        "for dtype in (np.float32, np.float64):\n"
+        "    kernel(np.ones((2, 1), dtype), np.array([0, 2]))\n"
+    )
+
+    def run() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stderr
+
+    assert run() == COMPILING  # though two are compiled, and standard error is no terminal
+    assert run() == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

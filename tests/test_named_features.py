@@ -64,9 +64,13 @@ def test_what_is_missing_and_what_is_new_is_named(named: RankingDataset, ranker:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", "b"] * 10, "column 'brand' holds 'a', no number; encode it, or leave it out"),
-        (pd.Categorical(["a", "b"] * 10), "column 'brand' holds 'a', no number"),
-        ([pd.Timestamp("2026-01-01")] * 20, "column 'brand' holds times, no number"),
+        (["a", "b"] * 10, "column 'brand' holds 'a' in row 0, not a number; encode it, or leave it out"),
+        ([[1, 2], [3]] * 10, r"column 'brand' holds \[1,? 2\] in row 0, not a number"),
+        (pd.Categorical(["a", "b"] * 10), "column 'brand' holds 'a' in row 0, not a number"),
+        (
+            [pd.Timestamp("2026-01-01")] * 20,
+            "column 'brand' holds 2026-01-01T00:00:00.* in row 0, not a number",
+        ),
     ],
 )
 def test_a_column_of_no_numbers_is_named(column: Any, message: str) -> None:

@@ -1,7 +1,8 @@
 """Compiled kernels: one way to compile them and one way to run them on all cores.
 
 A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. numba itself is
-imported on the first call of any kernel, so that a process that needs none starts sooner. Kernels
+imported on the first call of any kernel, so that a process that needs none starts sooner. Where a kernel is
+not in the cache, as after an installation, a line on standard error says so before it is compiled. Kernels
 release the interpreter lock, so threads over slices of the work run them in parallel, which, unlike
 numba's own parallel loops, is safe to enter from several threads at once and after a fork. Within a kernel,
 each working space is an array of its own: the rows of an unpacked table are not known to be contiguous, and
@@ -15,7 +16,9 @@ loops over them are not vectorised.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +46,39 @@ Result = TypeVar("Result")
 
 
 _compiling = threading.RLock()
+_is_announced = False
+
+COMPILING = (
+    "directranker: compiling kernels on their first use; this takes up to half a minute and is done once per "
+    "installation (`directranker compile` does it ahead)\n"
+)
+
+
+def _announce_compiling(kernel_module: str) -> None:
+    """Say once per process that a kernel of ours is being compiled; of several workers, the first says it."""
+    global _is_announced  # noqa: PLW0603 - once per process
+    name = multiprocessing.current_process().name
+    if _is_announced or kernel_module.partition(".")[0] != __package__:
+        return
+    _is_announced = True
+    if sys.stderr is not None and (name == "MainProcess" or name.endswith("-1")):
+        sys.stderr.write(COMPILING)
+        sys.stderr.flush()
+
+
+@functools.cache
+def _listen_for_compilations() -> None:
+    """Have numba report each compilation before it starts; kernels that it finds in its cache are none."""
+    from numba.core import event  # noqa: PLC0415 - as numba itself
+
+    class Announcing(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            _announce_compiling(event.data["dispatcher"].py_func.__module__)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcing())
 
 
 class _Kernel:
@@ -61,6 +97,7 @@ class _Kernel:
         import numba  # noqa: PLC0415 - takes half a second
 
         with _compiling:
+            _listen_for_compilations()
             if self._machine_code is None:
                 known = self._function.__globals__
                 for name in _names_within(self._function.__code__):

@@ -9,6 +9,7 @@ ValueError
 └── FitError             a training of a search failed, or its process died; finished ones are kept
 
 UserWarning
+├── QueryWarning         a ranker was fitted with queries and is scored without them
 └── TrainingWarning      training ended otherwise than planned, with the best weights so far
 ```
 
@@ -31,6 +32,7 @@ __all__ = [
     "ExportError",
     "FitError",
     "LetorError",
+    "QueryWarning",
     "StorageError",
     "TrainingWarning",
     "warn_caller",
@@ -73,6 +75,10 @@ class ExportError(ValueError):
 
 class FitError(ValueError):
     """A training within a search failed, or the process that ran it died; finished cells are kept."""
+
+
+class QueryWarning(UserWarning):
+    """A ranker was fitted with queries and is scored without them, so all rows count as one list."""
 
 
 class TrainingWarning(UserWarning):

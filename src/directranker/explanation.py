@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,7 @@ def explain_differences(
     for name, chosen in (("better", rows[:, 0]), ("worse", rows[:, 1])):
         for row in chosen[(chosen < 0) | (chosen >= query.n_documents)]:
             raise ValueError(f"{name} is row {row}; the query has rows 0 to {query.n_documents - 1}")
-    # In the order of the rows, whatever the input's was.
-    scores = ranker.predict(replace(query, original_rows=None)).astype(np.float64)
+    scores = ranker.predict(query).astype(np.float64)
     parts, method = _contributions(ranker, table, rows, steps)
     names = feature_names(ranker)
     explanations = []

@@ -29,14 +29,14 @@ def ranked_tables(
 ) -> Iterator[Any]:
     """A table of qid, docid, rank and score for each piece, best first within each query.
 
-    With `top`, only so many of each query. Documents without an id are called by their row in the input,
+    With `top`, only so many of each query. Documents without an id are called by their row in the source,
     from 1 on.
     """
     if top is not None and top < 1:
         raise ValueError(f"top is {top}; give a number from 1 on")
     first_row = 1
     for piece in pieces:
-        scores = _scores(ranker, piece)
+        scores = ranker.predict(piece)
         query = np.repeat(np.arange(piece.n_queries), np.diff(piece.offsets))
         order = np.lexsort((-scores, query))
         place = np.arange(len(order)) - piece.offsets[query] + 1
@@ -48,20 +48,18 @@ def ranked_tables(
 
 
 def scored_tables(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[Any]:
-    """A table with the column score for each piece, in the order of the input."""
+    """A table with the column score for each piece, in the order of the source."""
+    last_row = -1
     for piece in pieces:
         if piece.original_rows is not None:
-            raise DataError(
-                "the rows were brought together by query when the data was saved, so scores in the first "
-                "order cannot be written piece by piece; choose another format"
-            )
+            rows = np.concatenate([[last_row], piece.original_rows])
+            if (np.diff(rows) < 0).any():
+                raise DataError(
+                    "the rows were grouped by query when the data was saved, so scores in the order of the "
+                    "source cannot be written piece by piece; choose another format"
+                )
+            last_row = int(rows[-1])
         yield pa.table({"score": ranker.predict(piece)})
-
-
-def _scores(ranker: Ranker, piece: RankingDataset) -> Any:
-    """Scores in the data set's own order, query by query."""
-    scores = ranker.predict(piece)
-    return scores if piece.original_rows is None else scores[np.argsort(np.argsort(piece.original_rows))]
 
 
 def _table(piece: RankingDataset, query: Any, order: Any, place: Any, scores: Any, first_row: int) -> Any:

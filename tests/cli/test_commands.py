@@ -131,6 +131,38 @@ def test_nothing_is_left_to_compile_after_compile(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "data.txt", "--ranker", "LambdaMort", "--out", "new"),
+        ("tune", "data.txt", "--ranker", "LambdaMort", "--grid", "l2=1", "--out", "new"),
+        ("compare", "data.txt", "--rankers", "RankSVM,LambdaMort", "--out", "new"),
+        ("sensitivity", "--ranker", "LambdaMort", "--out", "new"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_misspelt_ranker_is_reported_before_anything_slow_is_imported(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    script = f"""
+import sys
+from directranker.cli import main
+sys.argv = ["directranker", *{command!r}]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 1
+heavy = {{"torch", "sklearn", "numba", "lightgbm", "scipy", "pyarrow"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ranker 'LambdaMort' is unknown; did you mean 'LambdaMART'?" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_version() -> None:
     assert run("--version").stdout.startswith("directranker 0.")
 

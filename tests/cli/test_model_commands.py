@@ -22,6 +22,7 @@ from directranker import (
     DirectRanker,
     Ensemble,
     LambdaMART,
+    RankingDataset,
     RankSVM,
     TrainingWarning,
     example_dataset,
@@ -41,6 +42,7 @@ from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
 from directranker.cli.training import train
 from directranker.cli.tuning import tune
+from directranker.metrics import evaluate as evaluate_scores
 from directranker.persistence import load_ranker
 
 from commands_here import run_here as run
@@ -93,6 +95,31 @@ def test_ranks_in_every_format(folder: Path) -> None:
     assert pq.read_table(folder / "all.parquet").num_rows == test.n_documents
     rows = run("rank", "model", "saved", "--format", "jsonl", "--top", "1", cwd=folder).stdout.splitlines()
     assert [list(json.loads(row)) for row in rows] == [["qid", "docid", "rank", "score"]] * 20
+
+
+def test_scores_of_rows_that_came_mixed_are_those_of_their_documents(folder: Path) -> None:
+    test = read_letor(folder / "test.txt")
+    mixed_rows = np.random.default_rng(0).permutation(test.n_documents)
+    X, y, qid = test.features[mixed_rows], test.relevance[mixed_rows], test.qid[mixed_rows]
+    mixed = RankingDataset.from_arrays(X, y, qid=qid)
+    mixed.save(folder / "mixed")
+    expected = load_ranker(folder / "model").predict(X)
+    lines = [line.split() for line in run("rank", "model", "mixed", cwd=folder).stdout.decode().splitlines()]
+    assert len(lines) == test.n_documents
+    for query, _, document, _, score, _ in lines:
+        row = int(document) - 1  # of the source
+        assert (query, np.float32(score)) == (str(qid[row]), expected[row])
+    (folder / "mixed.txt").write_text("".join(f"{score!s}\n" for score in expected))
+    done = run("evaluate", "mixed.txt", "mixed", "--json", cwd=folder)
+    whole = evaluate_scores(y, expected, qid=qid)
+    assert json.loads(done.stdout)["ndcg@10"] == pytest.approx(whole["ndcg@10"]), done.stderr
+    refused = run("rank", "model", "mixed", "--format", "scores", cwd=folder)
+    assert b"in the order of the source cannot be written" in refused.stderr
+    test.select(range(10, 20)).save(folder / "part")
+    scores = run("rank", "model", "part", "--format", "scores", cwd=folder).stdout.split()
+    np.testing.assert_array_equal(
+        np.array(scores, np.float32), load_ranker(folder / "model").predict(test.select(range(10, 20)))
+    )
 
 
 def test_features_that_no_document_has_are_told(folder: Path) -> None:

@@ -55,6 +55,9 @@ def test_scores_of_three_programs_make_a_comparison(
         "evaluate", "lightgbm.txt", "test.txt", *others, "--threshold", "2", "--out", "made", cwd=folder
     )
     assert done.returncode == 0, done.stderr
+    shown = done.stdout.decode()  # not on a terminal, so nothing is bold
+    assert "* is the best" in shown
+    assert shown.count(" *") == 2  # the best by each metric
     comparison = read_results(folder / "made")
     expected = {
         name: evaluate_per_query(

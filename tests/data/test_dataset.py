@@ -43,11 +43,11 @@ def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
 
 
 @given(query_ids)
-def test_original_order_is_restored(qid: list[int] | list[str]) -> None:
+def test_the_order_of_the_source_is_given_on_request(qid: list[int] | list[str]) -> None:
     rows = np.arange(len(qid), dtype=np.float32)
     data = RankingDataset.from_arrays(rows[:, None], rows, qid=qid)
-    np.testing.assert_array_equal(data.restore_order(data.features[:, 0]), rows)
-    assert data.restore_order(data.qid).tolist() == qid
+    np.testing.assert_array_equal(data.to_source_order(data.features[:, 0]), rows)
+    assert data.to_source_order(data.qid).tolist() == qid
 
 
 def test_document_ids_move_with_their_rows() -> None:
@@ -83,7 +83,7 @@ def test_select_takes_whole_queries() -> None:
         np.testing.assert_array_equal(chosen.relevance, data.relevance[rows])
         assert chosen.document_ids is not None
         assert chosen.document_ids.tolist() == [f"d{row}" for row in rows]
-        assert chosen.restore_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
+        assert chosen.to_source_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
     assert np.shares_memory(data.select([1, 2]).features, data.features)
 
 
@@ -149,9 +149,27 @@ def test_equality_is_by_bits(X: np.ndarray) -> None:
         ({"X": [1.0], "y": [0]}, ValueError, "features have 1 dimensions"),
         ({"X": [[1.0]], "y": [0, 1]}, ValueError, r"labels have shape \(2,\) for 1 rows"),
         ({"X": [[1.0]], "y": [np.nan]}, DataError, "label nan in row 0"),
-        ({"X": [[1.0]], "y": ["good"]}, DataError, "labels are not all numbers"),
-        ({"X": [["a"]], "y": [0]}, DataError, "features are not all numbers"),
+        ({"X": [[1.0]], "y": ["good"]}, DataError, "label 'good' in row 0 is not a number"),
+        ({"X": [["a"]], "y": [0]}, DataError, "column 0 holds 'a' in row 0, not a number"),
         ({"X": [[0.0, 1e39]], "y": [0]}, DataError, r"1e\+39 in row 0, column 1 does not fit float32"),
+        (
+            {"X": [[0.0, 1e39]], "y": [0], "feature_names": ["price", "sold"]},
+            DataError,
+            r"1e\+39 in row 0, column 'sold' does not fit float32",
+        ),
+        (
+            {"X": [[1.0]] * 2, "y": ["1", "2"]},
+            DataError,
+            "label '1' in row 0 is not a number; map the grades",
+        ),
+        ({"X": [[1.0]] * 2, "y": [1, "x"]}, DataError, "label 'x' in row 1 is not a number"),
+        ({"X": [[1.0]] * 2, "y": [[1, 2], [3]]}, DataError, r"label \[1, 2\] in row 0 is not a number"),
+        (
+            {"X": [[1.0]], "y": np.array(["2026-01-01"], "M8[D]")},
+            DataError,
+            "label 2026-01-01 in row 0 is not",
+        ),
+        ({"X": [[1.0]], "y": [1j]}, DataError, r"label 1j in row 0 is not a number"),
         ({"X": [[1j]], "y": [0]}, TypeError, "complex"),
         ({"X": [[1.0]], "y": [0], "qid": [None]}, DataError, r"query id of type NoneType \(row 0: None\)"),
         ({"X": [[1.0]], "y": [0], "qid": np.array([1.5])}, DataError, "query id 1.5 in row 0"),

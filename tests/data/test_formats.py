@@ -174,16 +174,66 @@ def test_the_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
         ),
         ({"qid": [1], "a": [1.0]}, {}, "no column 'relevance'"),
         ({"qid": [1], "relevance": [0]}, {}, "no feature columns"),
-        ({"qid": [None, 1], "relevance": [0, 1], "a": [1.0, 2.0]}, {}, "query id in row 0 is missing"),
+        (
+            {"qid": [None, 1], "relevance": [0, 1], "a": [1, 2]},
+            {},
+            "query id in row 0, column 'qid', is missing",
+        ),
         ({"qid": [1], "relevance": [None], "a": [1.0]}, {}, "label nan in row 0"),
-        ({"qid": [1], "relevance": ["good"], "a": [1.0]}, {}, "relevance holds .*string"),
-        ({"qid": [1], "relevance": [0], "a": [1e39]}, {}, r"1e\+39 in column 'a' does not fit float32"),
+        (
+            {"qid": [1], "relevance": ["good"], "a": [1.0]},
+            {},
+            "label 'good' in row 0, column 'relevance' is not a number; map the grades",
+        ),
+        ({"qid": [1], "relevance": [[1, 2]], "a": [1.0]}, {}, r"label \[1 2\] in row 0, column 'relevance'"),
+        ({"qid": [[1, 2]], "relevance": [1], "a": [1.0]}, {}, "column 'qid' holds list.*not query ids"),
+        ({"qid": [1], "relevance": [0], "tags": [[1, 2]]}, {}, "column 'tags' holds list.*not numbers"),
+        (
+            {"qid": [1], "relevance": [0], "a": [1e39]},
+            {},
+            r"1e\+39 in row 0, column 'a' does not fit float32",
+        ),
         ({"qid": [1], "relevance": [0], "a": [1.0]}, {"document": "url"}, "no column 'url'"),
     ],
 )
 def test_bad_frames_are_refused_in_words(columns: Any, options: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         RankingDataset.from_frame(pa.table(columns), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"query": [1, 2]}, "query is a list; give the name of one column"),
+        ({"relevance": None}, "relevance is a NoneType; give the name of one column"),
+        ({"features": "a"}, "features is 'a'; give a list of names of columns"),
+    ],
+)
+def test_columns_are_given_by_name(options: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        RankingDataset.from_frame(pa.table({"qid": [1], "relevance": [0], "a": [1.0]}), **options)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("a", 1e39, r"1e\+39 in row 20000, column 'a'"),
+        ("relevance", None, "label nan in row 20000, column 'relevance'"),
+        ("qid", None, "query id in row 20000, column 'qid'"),
+        ("qid", 0.5, "query id 0.5 in row 20000"),
+    ],
+)
+def test_errors_name_the_row_of_the_file_in_every_block(
+    tmp_path: Path, column: str, value: Any, message: str
+) -> None:
+    n = 20_010
+    columns = {"qid": np.repeat(np.arange(n / 10), 10).tolist(), "relevance": [0.0] * n, "a": [1.0] * n}
+    columns[column][20_000] = value
+    pq.write_table(pa.table(columns), path := tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=message):
+        read_parquet(path)
+    with pytest.raises(DataError, match=message):
+        list(stream_parquet(path))
 
 
 def test_what_is_no_table_is_refused() -> None:
@@ -215,7 +265,9 @@ def test_saved_folder_round_trip(tmp_path: Path, strings: bool, documents: bool)
     data.save(tmp_path / "saved")
     loaded = RankingDataset.load(tmp_path / "saved", verify=True)
     assert loaded.equals(data)
-    np.testing.assert_array_equal(loaded.restore_order(loaded.relevance), data.restore_order(data.relevance))
+    np.testing.assert_array_equal(
+        loaded.to_source_order(loaded.relevance), data.to_source_order(data.relevance)
+    )
     assert isinstance(loaded.features.base, np.memmap | np.ndarray)
     part = data.select([1, 2])  # its texts begin inside Arrow's buffers
     part.save(tmp_path / "part")

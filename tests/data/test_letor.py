@@ -144,7 +144,7 @@ def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
     assert data.relevance.tolist() == [0, 2, 1, 3]
     assert data.comment_texts is not None
     assert data.comment_texts.to_pylist() == ["a", "c", "", "d"]
-    assert data.restore_order(data.features).ravel().tolist() == [1, 2, 3, 4]
+    assert data.to_source_order(data.features).ravel().tolist() == [1, 2, 3, 4]
 
 
 def test_the_first_fault_of_many_blocks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

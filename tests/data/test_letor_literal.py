@@ -53,14 +53,14 @@ def check_against_literal(text: bytes, *, allow_non_finite: bool = False) -> Non
     for row, features in enumerate(lines.features):
         for index, value in features.items():
             expected[row, index - 1] = value
-    np.testing.assert_array_equal(result.restore_order(result.features), expected)
-    np.testing.assert_array_equal(np.signbit(result.restore_order(result.features)), np.signbit(expected))
-    np.testing.assert_array_equal(result.restore_order(result.relevance), lines.labels)
-    ids = [str(query).encode() for query in result.restore_order(result.qid)]
+    np.testing.assert_array_equal(result.to_source_order(result.features), expected)
+    np.testing.assert_array_equal(np.signbit(result.to_source_order(result.features)), np.signbit(expected))
+    np.testing.assert_array_equal(result.to_source_order(result.relevance), lines.labels)
+    ids = [str(query).encode() for query in result.to_source_order(result.qid)]
     assert ids == [b"0" if query is None else query for query in lines.queries]
     if any(lines.comments):
         assert result.comment_texts is not None
-        comments = result.restore_order(np.array(result.comment_texts.to_pylist(), dtype=object))
+        comments = result.to_source_order(np.array(result.comment_texts.to_pylist(), dtype=object))
         assert [comment.encode() for comment in comments] == lines.comments
 
 

@@ -135,10 +135,10 @@ def test_anything_with_array_will_do(name: str) -> None:
 def test_what_does_not_fit_float32_is_refused_with_its_place(name: str, bad: float) -> None:
     X = np.zeros((2000, 3))
     X[1500, 2] = bad
-    with pytest.raises(ValueError, match=r"in row 1500, feature 2; give numbers that fit float32"):
+    with pytest.raises(ValueError, match=r"in row 1500, column 2; give finite numbers that fit float32"):
         as_transform(name).fit(X)
     fitted = as_transform(name).fit(pd.DataFrame(np.eye(3), columns=["a", "b", "bm25"]))
-    with pytest.raises(ValueError, match=r"in row 1500, feature 'bm25'"):
+    with pytest.raises(ValueError, match=r"in row 1500, column 'bm25'"):
         fitted.transform(pd.DataFrame(X, columns=["a", "b", "bm25"]))
 
 

@@ -93,9 +93,15 @@ def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path:
 
 def test_rows_in_any_order_keep_their_scores(tmp_path: Path) -> None:
     data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
-    write_run(data, [0.1, 0.2, 0.3], tmp_path / "a.run")
+    write_run(data, [0.1, 0.3, 0.2], tmp_path / "a.run")  # in the order of the data set, as its labels
     assert read_run(tmp_path / "a.run") == {("b", "3"): 0.3, ("b", "1"): 0.1, ("a", "2"): 0.2}
     assert read_scores(tmp_path / "a.run", data).tolist() == [0.1, 0.3, 0.2]
+    (tmp_path / "a.txt").write_text("0.1\n0.2\n0.3\n")  # in the order of the source
+    assert read_scores(tmp_path / "a.txt", data).tolist() == [0.1, 0.3, 0.2]
+    part = data.select([1, 0])  # rows 1, 0, 2 of the source
+    assert read_scores(tmp_path / "a.txt", part).tolist() == [0.2, 0.1, 0.3]
+    (tmp_path / "b.txt").write_text("0.1\n0.3\n")
+    assert read_scores(tmp_path / "b.txt", data.select([0])).tolist() == [0.1, 0.3]
 
 
 @pytest.mark.parametrize(

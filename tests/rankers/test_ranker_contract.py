@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,21 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from directranker import DataError, RankingDataset, evaluate, evaluate_per_query, example_dataset
+from directranker import (
+    DataError,
+    QueryWarning,
+    QueryZScore,
+    RankingDataset,
+    evaluate,
+    evaluate_per_query,
+    example_dataset,
+    load_ranker,
+)
 from directranker.metrics import Metric
 from directranker.rankers import (
     AdaRank,
@@ -98,8 +109,47 @@ def test_rows_in_any_order_and_ids_of_any_kind(ranker: Ranker, data: RankingData
     again = clone(ranker).fit(X, y, qid=names).predict(X, qid=names)
     np.testing.assert_array_equal(again, scores)
     mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=names[shuffled])
-    np.testing.assert_array_equal(ranker.rank(mixed), ranker.rank(X[shuffled], qid=names[shuffled]))
+    given = ranker.rank(X[shuffled], qid=names[shuffled])
+    np.testing.assert_array_equal(mixed.to_source_order(ranker.rank(mixed)), given)
     assert ranker.score(mixed) == ranker.score(X[shuffled], y[shuffled], qid=names[shuffled])
+
+
+def test_a_data_set_has_one_order_of_rows(data: RankingDataset) -> None:
+    """Labels, queries, tables, weights and scores of a data set whose rows were mixed."""
+    X, y, qid = arrays(data)
+    mixed_rows = np.random.default_rng(0).permutation(len(X))
+    X, y, qid = X[mixed_rows], y[mixed_rows], qid[mixed_rows]
+    mixed = RankingDataset.from_arrays(X, y, qid=qid)
+    ranker = RankSVM().fit(X, y, qid=qid)
+    truth = evaluate(y, ranker.predict(X), qid=qid)
+    for one in (mixed, mixed.select(range(0, 60, 2)), *mixed.split(0.5, random_state=0)):
+        assert one.original_rows is not None
+        given = one.original_rows
+        np.testing.assert_array_equal(one.features, X[given])
+        np.testing.assert_array_equal(one.qid, qid[given])
+        scores = ranker.predict(one)
+        np.testing.assert_array_equal(scores, ranker.predict(X)[given])
+        np.testing.assert_array_equal(ranker.rank(one), ranker.rank(X[given], qid=qid[given]))
+        np.testing.assert_allclose(ranker.compare(one, X[given[::-1]]), scores - scores[::-1], atol=1e-6)
+        np.testing.assert_array_equal(one.to_source_order(scores), ranker.predict(X)[np.sort(given)])
+        expected = truth if one is mixed else evaluate(y[given], scores, qid=qid[given])
+        frame = one.to_frame()
+        for measured in (
+            evaluate(one.relevance, scores, offsets=one.offsets),
+            evaluate(one.relevance, scores, qid=one.qid),
+            evaluate(frame["relevance"], scores, qid=frame["qid"]),
+        ):
+            assert measured == pytest.approx(expected)
+        assert ranker.score(one) == ranker.score(X[given], y[given], qid=qid[given])
+        weight = np.random.default_rng(1).uniform(size=one.n_documents)
+        np.testing.assert_allclose(
+            RankSVM().fit(one, sample_weight=weight).coef_,
+            RankSVM().fit(X[given], y[given], qid=qid[given], sample_weight=weight).coef_,
+            rtol=1e-3,
+            atol=1e-6,
+        )
+        weighted = ranker.score(X[given], y[given], qid=qid[given], sample_weight=weight)
+        assert ranker.score(one, sample_weight=weight) == pytest.approx(weighted)
 
 
 def test_tables_and_data_sets(ranker: Ranker, data: RankingDataset) -> None:
@@ -161,6 +211,76 @@ def test_search_and_validation_go_by_query(data: RankingDataset) -> None:
     assert np.all(validated["test_score"] > 0)
 
 
+def test_a_table_indexed_by_query_is_scored_by_query_wherever_scikit_learn_takes_it() -> None:
+    """With routing off: it hands on the index, but no `qid`."""
+    data = example_dataset().select(range(30))
+    X, y, qid = arrays(data)
+    table = pd.DataFrame(X, columns=list(data.feature_names), index=pd.Index(qid, name="qid"))
+    cv, ranker = GroupKFold(3), RankSVM()
+    expected = []
+    for train, test in cv.split(X, y, qid):
+        fitted = clone(ranker).fit(X[train], y[train], qid=qid[train])
+        expected.append(fitted.score(X[test], y[test], qid=qid[test]))
+    scaled = make_pipeline(StandardScaler().set_output(transform="pandas"), ranker)
+    for one in (ranker, scaled):
+        scores = cross_val_score(one, table, y, groups=qid, cv=cv)
+        np.testing.assert_allclose(scores, expected, rtol=1e-3)
+        search = GridSearchCV(one, {}, cv=cv).fit(table, y, groups=qid)
+        assert search.best_score_ == pytest.approx(np.mean(scores))
+        assert one.fit(table, y).score(table, y) == pytest.approx(RankSVM().fit(data).score(data), rel=1e-3)
+    ranker.fit(table, y)
+    by_index = permutation_importance(ranker, table, y, n_repeats=2, random_state=0)
+    ranker.fit(X, y, qid=qid)
+    by_hand = permutation_importance(
+        ranker, X, y, n_repeats=2, random_state=0, scoring=lambda one, X, y: one.score(X, y, qid=qid)
+    )
+    np.testing.assert_allclose(by_index.importances, by_hand.importances)
+    places = ranker.rank(X, qid=qid)
+    np.testing.assert_array_equal(ranker.fit(table, y).rank(table), places)
+    levels = table.set_index(np.arange(len(X)), append=True)  # (qid, row)
+    assert ranker.score(levels, y) == ranker.score(table, y)
+    np.testing.assert_array_equal(QueryZScore().fit_transform(table), QueryZScore().fit_transform(X, qid=qid))
+
+
+def test_a_score_without_the_queries_of_the_fit_warns_once(tmp_path: Path) -> None:
+    data = example_dataset().select(range(30))
+    X, y, qid = arrays(data)
+    ranker = RankSVM().fit(data)
+    ranker.save(tmp_path / "model")
+    pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(X, y, ranksvm__qid=qid)
+    for score in (ranker.score, load_ranker(tmp_path / "model").score, pipeline.score):
+        with pytest.warns(QueryWarning, match=r"fitted with queries but is scored without them.*pass qid"):
+            score(X, y)
+        score(X, y)  # no second warning
+    ranker.score(X[:10], y[:10], qid=[0] * 10)  # one list that is meant
+    RankSVM().fit(X, y).score(X, y)  # all was one list
+
+
+@pytest.mark.parametrize("name", ["DirectRanker", "LambdaMART", "RankSVM"])
+def test_an_infinite_feature_is_named_by_the_row_and_column_of_the_user(name: str) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["sold", "price"])
+    table.loc[17, "price"] = np.inf
+    frame = table.assign(relevance=rng.integers(0, 3, 60), qid=np.resize([3, 1, 2], 60))
+    ranker, y, qid = clone(RANKERS[name]), frame["relevance"], frame["qid"]
+    message = r"X has inf in row 17, column 'price'; give finite numbers"
+    mixed = RankingDataset.from_frame(frame)
+    with pytest.raises(DataError, match=message):
+        ranker.fit(table, y, qid=qid)
+    for documents in (mixed, mixed.select([2, 0, 1])):
+        with pytest.raises(DataError, match=message):
+            ranker.fit(documents)
+    whole = table.fillna(0).replace(np.inf, 0.0)
+    with pytest.raises(DataError, match=r"X has 1e\+300 in row 5, column 1"):
+        ranker.fit(whole.to_numpy() + 1e300 * np.outer(np.arange(60) == 5, [0, 1]), y, qid=qid)
+    with pytest.raises(DataError, match="eval_set: " + message):
+        ranker.fit(whole, y, qid=qid, eval_set=(table, y, qid))
+    ranker.fit(whole, y, qid=qid)
+    for unscored in (table, mixed):
+        with pytest.raises(DataError, match=message):
+            ranker.predict(unscored)
+
+
 def test_weights_count(data: RankingDataset) -> None:
     ranker = DirectRanker(random_state=0, max_epochs=3, early_stopping=False, hidden_layers=(8,))
     some = data.query_ids < np.median(data.query_ids)
@@ -200,9 +320,9 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
         ({"y": np.zeros(20)}, "no query has documents of two different labels"),
         ({"qid": np.arange(20)}, "no query has documents of two different labels"),
         ({"qid": np.arange(3)}, "qid has 3 entries for 20 rows"),
-        ({"X": np.full((20, 2), np.inf)}, "infinity|Input X contains"),
+        ({"X": np.full((20, 2), np.inf)}, "X has inf in row 0, column 0; give finite numbers"),
         ({"sample_weight": [1.0, 2.0, 3.0]}, "sample_weight has shape"),
-        ({"sample_weight": -np.ones(20)}, "finite and not negative"),
+        ({"sample_weight": -np.ones(20)}, "sample_weight is -1.0 at row 0; weights must be finite"),
         ({"sample_weight": ["much"] * 20}, "sample_weight holds what is no number"),
     ],
 )

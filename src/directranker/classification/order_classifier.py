@@ -29,7 +29,7 @@ from directranker.classification.boundaries import class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, naming_columns
+from directranker.data.checking import Features, check_finite, naming_columns
 from directranker.metrics.rules import unknown_word
 from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker
@@ -169,10 +169,9 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_classifier(self, folder, overwrite=overwrite)
 
     def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
-        with naming_columns(X):
-            table, labels = validate_data(
-                self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
-            )
+        with naming_columns(X), np.errstate(over="ignore"):
+            table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite=False, order="C")
+        check_finite(table, X, names=getattr(self, "feature_names_in_", None))
         labels = column_or_1d(labels, warn=True)
         check_classification_targets(labels)
         return table, labels
@@ -210,10 +209,11 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return ranker.set_params(**{name: seed for name in names if ranker.get_params()[name] is None})
 
     def _table(self, X: Any) -> Features:
-        with naming_columns(X):
+        with naming_columns(X), np.errstate(over="ignore"):
             table: Features = validate_data(
-                self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+                self, X, reset=False, dtype=np.float32, ensure_all_finite=False, order="C"
             )
+        check_finite(table, X, names=getattr(self, "feature_names_in_", None))
         return table
 
     def _scores(self, table: Features) -> NDArray[np.float64]:

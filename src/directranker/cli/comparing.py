@@ -69,6 +69,7 @@ def compare(
 
     Example: `directranker compare example --rankers RankSVM,LambdaMART`
     """
+    from directranker.experiments.contenders import chosen_contenders
     from directranker.experiments.request import Request
 
     if data is None and (out is None or not status):
@@ -77,6 +78,7 @@ def compare(
     if status:
         _print_status(folder, as_json=as_json)
         return
+    chosen_contenders(rankers)  # a name that is unknown is reported before anything slow is imported
     is_example = data == EXAMPLE and not data.exists()
     request = Request(
         data=str(saved_example(folder) if is_example else data),

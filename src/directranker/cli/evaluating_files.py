@@ -135,10 +135,13 @@ def _values_of(judged: JudgedRun, rules: Rules) -> dict[str, dict[str, float]]:
 def _print(comparison: Comparison) -> None:
     from rich.table import Table
 
+    from directranker.cli.comparison_view import BEST
     from directranker.experiments.table_cells import SYMBOL, ScoreCell, legend, protocol_of, score_table
 
     def emphasised(cell: ScoreCell) -> str:
-        return f"[bold]{cell.text}[/bold]" if cell.is_best else cell.text + f" {SYMBOL}" * cell.is_level
+        if cell.is_best:
+            return f"[bold]{cell.text} {BEST}[/bold]"
+        return cell.text + f" {SYMBOL}" * cell.is_level
 
     header, rows = score_table(comparison, str, emphasised, lambda cell: cell.published)
     table = Table(*header, box=None, header_style="bold")
@@ -146,5 +149,5 @@ def _print(comparison: Comparison) -> None:
         table.add_row(*row)
     console().print(protocol_of(comparison), highlight=False)
     console().print(table)
-    for line in legend(comparison) if len(rows) > 1 else ():
+    for line in legend(comparison, best=BEST) if len(rows) > 1 else ():
         console().print(line, highlight=False)

@@ -72,8 +72,14 @@ def sensitivity(
 
     Example: `directranker sensitivity --quick`
     """
+    from directranker.experiments.contenders import CONTENDERS, PROCEDURE
+    from directranker.metrics.rules import unknown_word
+
+    for name in ranker or ():
+        if name not in (PROCEDURE, *CONTENDERS):
+            raise ValueError(unknown_word("ranker", name, [PROCEDURE, *CONTENDERS]))
     from directranker.experiments.claims import check_claims
-    from directranker.experiments.sensitivity import PROCEDURE, STUDIES, Setting, run_studies
+    from directranker.experiments.sensitivity import STUDIES, Setting, run_studies
     from directranker.model_selection.store import CellStore
 
     names = study or list(STUDIES)

@@ -30,13 +30,14 @@ def train(
 
     Example: `directranker train example --set hidden_layers=64,32 --out model`
     """
-    from directranker.data.files import writable_parent
-    from directranker.data.formats import ReadOptions
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word
 
     if ranker not in CONTENDERS:
         raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
+    from directranker.data.files import writable_parent
+    from directranker.data.formats import ReadOptions
+
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
     writable_parent(out)  # better known before an hour of training

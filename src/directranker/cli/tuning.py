@@ -71,10 +71,11 @@ def tune(
     """
     from directranker.experiments.contenders import CONTENDERS
     from directranker.metrics.rules import unknown_word
-    from directranker.model_selection import grid_search
 
     if ranker not in CONTENDERS:
         raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
+    from directranker.model_selection import grid_search  # takes seconds, so not before the names are known
+
     if halving and trials is not None:
         raise ValueError("--halving and --trials are two ways to search; choose one")
     if out.exists() and not overwrite:

@@ -3,12 +3,16 @@
 Queries are ragged and lie one after another: the rows of query q are `offsets[q]:offsets[q + 1]`. There
 is no padding, so no value of a feature or a label is special.
 
+A data set has one order of rows: queries as they first appear in the source, and a query's documents as they
+stand there. All that has a value per row is in this order: `features`, `relevance`, `qid`, `to_frame()`,
+and what rankers return for the data set. `to_source_order` brings such values into the source's order.
+
 >>> data = RankingDataset.from_arrays([[0.1], [0.7], [0.3]], [0, 2, 1], qid=["b", "a", "b"])
 >>> data
 RankingDataset(3 documents, 2 queries, 1 feature)
 >>> data.query_ids.tolist(), data.offsets.tolist(), data.relevance.tolist()
 (['b', 'a'], [0, 2, 3], [0.0, 1.0, 2.0])
->>> data.restore_order(data.relevance).tolist()
+>>> data.to_source_order(data.relevance).tolist()
 [0.0, 2.0, 1.0]
 """
 
@@ -80,10 +84,14 @@ class RankingDataset:
     comment_texts: Texts | None = None
     """What stood behind `#` on each line of LETOR text."""
     original_rows: IntArray | None = None
-    """Where each row stood in the input; None where the input came grouped."""
+    """The source's row of each row, from 0: `X[data.original_rows]` are the features of this data set.
+
+    The source is the table, arrays or file that the data set was made from, and stays so in parts (`select`,
+    `split`). None where the rows are those of the source in its order.
+    """
 
     def __post_init__(self) -> None:
-        features = as_features(self.features)
+        features = as_features(self.features, names=self.feature_names)
         n_rows, n_features = features.shape
         relevance = as_relevance(self.relevance, n_rows)
         offsets = check_offsets(self.offsets, n_rows=n_rows)
@@ -120,7 +128,7 @@ class RankingDataset:
         >>> RankingDataset.from_arrays([[1.0, 2.0]], [1]).n_queries
         1
         """
-        features = as_features(X)
+        features = as_features(X, names=feature_names)
         n_rows = len(features)
         return cls.from_grouping(
             group_by_query(qid, n_rows=n_rows),
@@ -180,6 +188,8 @@ class RankingDataset:
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """Give a `"pandas"`, `"polars"` or `"pyarrow"` table: qid, docid, relevance, features.
+
+        Its rows are those of the data set, in the data set's order.
 
         >>> RankingDataset.from_arrays([[0.5]], [1], qid=[7]).to_frame("pyarrow").to_pydict()
         {'qid': [7], 'relevance': [1.0], 'feature_1': [0.5]}
@@ -253,8 +263,16 @@ class RankingDataset:
             and same_texts(self.comment_texts, other.comment_texts)
         )
 
-    def restore_order(self, values: ArrayLike) -> NDArray[Any]:
-        """Give per-row values, as of `predict`, in the order that the rows had in the input."""
+    def to_source_order(self, values: ArrayLike) -> NDArray[Any]:
+        """Sort values per row of this data set, such as scores, by the row in the source.
+
+        Of a part (`select`, `split`) these are the values of the rows that it has, in the order in which they
+        stand in the source: those of `np.sort(data.original_rows)`.
+
+        >>> data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
+        >>> data.relevance.tolist(), data.to_source_order(data.relevance).tolist()
+        ([0.0, 2.0, 1.0], [0.0, 1.0, 2.0])
+        """
         array = np.asarray(values)
         if len(array) != self.n_documents:
             raise ValueError(f"{len(array)} values for {self.n_documents} documents; give one per row")

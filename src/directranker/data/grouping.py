@@ -27,6 +27,7 @@ __all__ = [
     "group_runs",
     "means_of_queries",
     "query_id_array",
+    "query_ids_of",
     "rows_of_queries",
 ]
 
@@ -43,8 +44,10 @@ class Grouping:
     """The input row of each grouped row; None where the rows come grouped already."""
 
 
-def group_by_query(qid: ArrayLike | None, *, n_rows: int) -> Grouping:
+def group_by_query(qid: ArrayLike | None, *, n_rows: int, first_row: int = 0) -> Grouping:
     """Group rows by query id; without ids all rows are one list, with the id 0.
+
+    Errors count rows from `first_row` on.
 
     >>> group_by_query(None, n_rows=4).offsets.tolist()
     [0, 4]
@@ -58,7 +61,24 @@ def group_by_query(qid: ArrayLike | None, *, n_rows: int) -> Grouping:
     if len(ids) != n_rows:
         raise ValueError(f"qid has {len(ids)} entries for {n_rows} rows; give one query id per row")
     starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])[: len(ids)]
-    return group_runs(query_id_array(ids[starts], rows=starts), starts.astype(np.int64), n_rows)
+    run_ids = query_id_array(ids[starts], rows=starts + first_row)
+    return group_runs(run_ids, starts.astype(np.int64), n_rows)
+
+
+def query_ids_of(X: Any, qid: ArrayLike | None) -> ArrayLike | None:
+    """The query ids that were given, else the index of a pandas table where one of its levels is named `qid`.
+
+    scikit-learn hands an index on wherever it takes rows of a table, but not always other arguments.
+
+    >>> import pandas as pd
+    >>> query_ids_of(pd.DataFrame({"bm25": [0.5, 0.7]}, index=pd.Index([7, 8], name="qid")), None).tolist()
+    [7, 8]
+    """
+    index = getattr(X, "index", None)
+    if qid is None and "qid" in getattr(index, "names", ()):
+        ids: NDArray[Any] = index.get_level_values("qid").to_numpy()  # type: ignore[union-attr]
+        return ids
+    return qid
 
 
 def group_runs(run_ids: QueryIds, run_starts: IntArray, n_rows: int) -> Grouping:

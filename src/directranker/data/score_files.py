@@ -46,7 +46,9 @@ def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> 
         return _of_ranklib(name, lines, data)
     values = np.array([_number(name, at, words, 1) for at, words in enumerate(lines, start=1)])
     _check_count(name, len(values), data)
-    return values if data.original_rows is None else values[data.original_rows]
+    in_order = np.empty_like(values)
+    in_order[data.to_source_order(np.arange(len(values)))] = values  # lines are in the order of the source
+    return in_order
 
 
 def _number(name: str, line: int, words: list[bytes], n_columns: int) -> float:

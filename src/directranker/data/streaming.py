@@ -132,7 +132,7 @@ def _parquet_blocks(file: Any, name: str, columns: Columns, progress: Progress) 
         if columns.relevance not in table.column_names:
             table = table.append_column(columns.relevance, pa.array(np.zeros(len(table))))
         with _told_of(name):
-            piece = dataset_from_frame(table, columns)
+            piece = dataset_from_frame(table, columns, first_row=done)
         yield piece
         done += len(table)
         progress(done, total)

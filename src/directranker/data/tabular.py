@@ -52,6 +52,7 @@ class Columns:
 
     def resolve(self, schema: pa.Schema, *, need_labels: bool = True) -> Columns:
         """Check that the columns are there and name the features."""
+        self._check_names()
         known = set(schema.names)
         document = None if self.document == "docid" and "docid" not in known else self.document
         special = [name for name in (self.relevance, self.query, document) if name is not None]
@@ -66,6 +67,14 @@ class Columns:
         if not features:
             raise DataError("no feature columns are left beside relevance, query and document")
         return Columns(self.relevance, self.query, document, features)
+
+    def _check_names(self) -> None:
+        for role in ("relevance", "query", "document"):
+            name = getattr(self, role)
+            if not (isinstance(name, str) or (name is None and role != "relevance")):
+                raise TypeError(f"{role} is a {type(name).__name__}; give the name of one column")
+        if isinstance(self.features, str):
+            raise TypeError(f"features is {self.features!r}; give a list of names of columns")
 
     def _hint(self, name: str) -> str:
         if name == self.relevance:
@@ -87,10 +96,11 @@ def _index_columns(schema: pa.Schema) -> set[str]:
     return {name for name in written if isinstance(name, str)}
 
 
-def dataset_from_frame(frame: Any, columns: Columns) -> RankingDataset:
-    """Convert anything that Arrow can read as a table."""
+def dataset_from_frame(frame: Any, columns: Columns, *, first_row: int = 0) -> RankingDataset:
+    """Convert anything that Arrow can read as a table; errors count its rows from `first_row` on."""
     table = _arrow_table(frame)
-    return _dataset(table.schema, table.num_rows, table.to_batches(max_chunksize=BLOCK_ROWS), columns)
+    batches = table.to_batches(max_chunksize=BLOCK_ROWS)
+    return _dataset(table.schema, table.num_rows, batches, columns, first_row)
 
 
 def _parquet() -> Any:
@@ -168,7 +178,9 @@ def _reported(batches: Iterable[Any], n_rows: int, progress: Progress) -> Iterab
         progress(done, n_rows)
 
 
-def _dataset(schema: Any, n_rows: int, batches: Iterable[Any], columns: Columns) -> RankingDataset:
+def _dataset(
+    schema: Any, n_rows: int, batches: Iterable[Any], columns: Columns, first_row: int = 0
+) -> RankingDataset:
     columns = columns.resolve(schema)
     names = _feature_names(schema, columns)
     features = np.empty((n_rows, len(names)), dtype=np.float32)
@@ -176,15 +188,19 @@ def _dataset(schema: Any, n_rows: int, batches: Iterable[Any], columns: Columns)
     kept: dict[str, list[Any]] = {n: [] for n in (columns.relevance, columns.query, columns.document) if n}
     row = 0
     for batch in batches:
-        _fill(features[row : row + batch.num_rows], batch, columns)
+        _fill(features[row : row + batch.num_rows], batch, columns, first_row + row)
         row += batch.num_rows
         for name, parts in kept.items():
             parts.append(batch.column(name))
     whole = {name: pa.chunked_array(parts, schema.field(name).type) for name, parts in kept.items()}
     return RankingDataset.from_grouping(
-        group_by_query(_query_ids(whole.get(columns.query or "")), n_rows=n_rows),
+        group_by_query(
+            _query_ids(whole.get(columns.query or ""), columns.query, first_row),
+            n_rows=n_rows,
+            first_row=first_row,
+        ),
         features=features,
-        relevance=_relevance(whole[columns.relevance], n_rows),
+        relevance=_relevance(whole[columns.relevance], n_rows, columns.relevance, first_row),
         feature_names=names,
         document_texts=as_texts(whole.get(columns.document or ""), n_rows, "document ids"),
     )
@@ -211,39 +227,44 @@ def _is_number(kind: Any) -> bool:
     return bool(is_plain or pa.types.is_decimal(kind) or pa.types.is_null(kind))
 
 
-def _fill(block: Features, batch: Any, columns: Columns) -> None:
+def _fill(block: Features, batch: Any, columns: Columns, first_row: int) -> None:
     for number, name in enumerate(columns.features or ()):
         column = batch.column(name)
         if pa.types.is_fixed_size_list(column.type):
             if column.null_count:
-                raise DataError(f"column {name!r} has a null instead of a list")
-            block[:] = _floats(column.flatten(), name).reshape(block.shape)
+                row = first_row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+                raise DataError(f"column {name!r} has a null instead of a list in row {row}")
+            block[:] = _floats(column.flatten(), name, first_row, block.shape[1]).reshape(block.shape)
         else:
-            block[:, number] = _floats(column, name)
+            block[:, number] = _floats(column, name, first_row)
 
 
-def _floats(column: Any, name: str) -> Features:
+def _floats(column: Any, name: str, first_row: int, values_per_row: int = 1) -> Features:
     values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore"):
         narrow: Features = values.astype(np.float32)
     overflow = np.isinf(narrow) & np.isfinite(values)
     if overflow.any():
-        raise DataError(f"{values[overflow][0]} in column {name!r} does not fit float32")
+        row = first_row + int(overflow.argmax()) // values_per_row
+        raise DataError(
+            f"{values[overflow][0]} in row {row}, column {name!r} does not fit float32; rescale the column"
+        )
     return narrow
 
 
-def _relevance(column: Any, n_rows: int) -> Any:
-    if not _is_number(column.type):
-        raise DataError(f"relevance holds {column.type}, not numbers; map the grades to numbers first")
-    return as_relevance(column.cast(pa.float64()).to_numpy(), n_rows)
+def _relevance(column: Any, n_rows: int, name: str, first_row: int) -> Any:
+    numbers = column.cast(pa.float64()) if _is_number(column.type) else column
+    return as_relevance(numbers.to_numpy(), n_rows, name=name, first_row=first_row)
 
 
-def _query_ids(column: Any | None) -> Any:
+def _query_ids(column: Any | None, name: str | None, first_row: int) -> Any:
     if column is None:
         return None
+    if pa.types.is_nested(column.type):
+        raise DataError(f"column {name!r} holds {column.type}, not query ids; give one int or string per row")
     if column.null_count:
-        row = column.is_null().to_numpy().argmax()
-        raise DataError(f"the query id in row {row} is missing; give every row one")
+        row = first_row + int(column.is_null().to_numpy().argmax())
+        raise DataError(f"the query id in row {row}, column {name!r}, is missing; give every row one")
     return column.to_numpy()
 
 

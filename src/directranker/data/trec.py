@@ -128,12 +128,10 @@ def _ids(pairs: Iterable[Pair]) -> NDArray[Any]:
 
 
 def write_run(data: RankingDataset, scores: Any, path: str | Path, *, tag: str = "directranker") -> None:
-    """Write scores, one per document in the order of the input, as a run, best first in each query."""
+    """Write scores, one per row of the data set in its order, as a run, best first in each query."""
     values = np.asarray(scores)
     if values.shape != (data.n_documents,):
         raise ValueError(f"scores have shape {values.shape} for {data.n_documents} documents; give one each")
-    if data.original_rows is not None:
-        values = values[np.argsort(np.argsort(data.original_rows))]
     names = document_names(data)
     lines = []
     for number, query in enumerate(data.query_ids):
@@ -155,7 +153,7 @@ def write_qrels(data: RankingDataset, path: str | Path) -> None:
 
 
 def document_names(data: RankingDataset) -> Sequence[str]:
-    """The id of each document, or its row in the input from 1 on where it has none."""
+    """The id of each document, or its row in the source from 1 on where it has none."""
     if data.document_texts is not None:
         names: list[str] = data.document_texts.to_pylist()
         for name in names:

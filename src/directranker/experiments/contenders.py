@@ -16,27 +16,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from directranker import rankers
 from directranker.metrics.rules import unknown_word
-from directranker.rankers import (
-    AdaRank,
-    CoordinateAscent,
-    DirectRanker,
-    Ensemble,
-    ESRank,
-    IESRRank,
-    IESVMRank,
-    LambdaDirectRanker,
-    LambdaMART,
-    ListNet,
-    RankNet,
-    RankSVM,
-)
-from directranker.rankers.base import Ranker
 
-__all__ = ["ALL", "CONTENDERS", "Contender", "chosen_contenders"]
+if TYPE_CHECKING:
+    from directranker.rankers.base import Ranker
+
+__all__ = ["ALL", "CONTENDERS", "PROCEDURE", "Contender", "chosen_contenders"]
 
 ALL = "all"
+PROCEDURE = "DirectRanker-procedure"
+"""The paper's DirectRanker of the studies on synthetic data, which depends on the data."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +37,53 @@ class Contender:
 
     name: str
     ranker: Callable[[], Ranker]
-    """Makes the unfitted ranker with its defaults."""
+    """Makes the unfitted ranker with its defaults; its module is imported only then."""
     description: str
+
+
+def _of_class(name: str) -> Callable[[], Ranker]:
+    """What makes a ranker of this class with its defaults."""
+
+    def make() -> Ranker:
+        ranker: Ranker = getattr(rankers, name)()
+        return ranker
+
+    return make
+
+
+def _paper() -> Ranker:
+    return rankers.DirectRanker.paper()
 
 
 CONTENDERS: Mapping[str, Contender] = MappingProxyType(
     {
         contender.name: contender
         for contender in (
-            Contender("DirectRanker-paper", DirectRanker.paper, "the published configuration"),
-            Contender("DirectRanker", DirectRanker, "with this package's defaults"),
-            Contender("RankNet", RankNet, "a neural net, cross-entropy over pairs, gradient descent"),
-            Contender("ListNet", ListNet, "a neural net, cross-entropy of whole lists"),
-            Contender("LambdaMART", LambdaMART, "boosted trees, LightGBM's lambdarank"),
-            Contender("AdaRank", AdaRank, "boosted single features"),
-            Contender("ESRank", ESRank, "a linear scorer evolved from equal weights"),
-            Contender("IESRRank", IESRRank, "a linear scorer evolved from a linear regression"),
-            Contender("IESVMRank", IESVMRank, "a linear scorer evolved from a linear SVM"),
-            Contender("LambdaDirectRanker", LambdaDirectRanker, "the DirectRanker, pairs weighed by ΔNDCG"),
-            Contender("CoordinateAscent", CoordinateAscent, "a linear scorer, one weight at a time"),
-            Contender("RankSVM", RankSVM, "a linear scorer, squared hinge over all pairs"),
-            Contender("Ensemble", lambda: Ensemble(DirectRanker(), 5), "the mean of five DirectRankers"),
+            Contender("DirectRanker-paper", _paper, "the published configuration"),
+            Contender("DirectRanker", _of_class("DirectRanker"), "with this package's defaults"),
+            Contender(
+                "RankNet", _of_class("RankNet"), "a neural net, cross-entropy over pairs, gradient descent"
+            ),
+            Contender("ListNet", _of_class("ListNet"), "a neural net, cross-entropy of whole lists"),
+            Contender("LambdaMART", _of_class("LambdaMART"), "boosted trees, LightGBM's lambdarank"),
+            Contender("AdaRank", _of_class("AdaRank"), "boosted single features"),
+            Contender("ESRank", _of_class("ESRank"), "a linear scorer evolved from equal weights"),
+            Contender("IESRRank", _of_class("IESRRank"), "a linear scorer evolved from a linear regression"),
+            Contender("IESVMRank", _of_class("IESVMRank"), "a linear scorer evolved from a linear SVM"),
+            Contender(
+                "LambdaDirectRanker",
+                _of_class("LambdaDirectRanker"),
+                "the DirectRanker, pairs weighed by ΔNDCG",
+            ),
+            Contender(
+                "CoordinateAscent", _of_class("CoordinateAscent"), "a linear scorer, one weight at a time"
+            ),
+            Contender("RankSVM", _of_class("RankSVM"), "a linear scorer, squared hinge over all pairs"),
+            Contender(
+                "Ensemble",
+                lambda: rankers.Ensemble(rankers.DirectRanker(), 5),
+                "the mean of five DirectRankers",
+            ),
         )
     }
 )

@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def compare_neighbours(
         How many classes to look for by score; as many as can be told apart unless given.
 
     """
-    one = replace(data.select([_number_of(query, data)]), original_rows=None)
+    one = data.select([_number_of(query, data)])
     scores = ranker.predict(one).astype(np.float64)
     order = np.argsort(-scores, kind="stable")
     ids = one.document_ids

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.data.files import Progress, no_progress
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
-from directranker.experiments.contenders import CONTENDERS
+from directranker.experiments.contenders import CONTENDERS, PROCEDURE
 from directranker.metrics import Metric
 from directranker.metrics.rules import unknown_word
 from directranker.model_selection.cells import configured
@@ -56,8 +56,6 @@ __all__ = [
     "study_ranker",
 ]
 
-PROCEDURE = "DirectRanker-procedure"
-"""The ranker of the paper's studies, by name."""
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
 N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150

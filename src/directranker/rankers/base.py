@@ -2,8 +2,10 @@
 
 A ranker is a scikit-learn estimator. `fit(X, y, qid=…)` learns, `predict(X)` gives scores, higher is better,
 `rank` the places within each query, `compare(A, B)` the ranking function r row by row, and `score` the mean
-NDCG@10 in the paper's convention. Query ids come per row, ints or strings, in any order; without them all
-rows are one list. A `RankingDataset` may stand wherever X, y and qid do.
+NDCG@10 in the paper's convention. Query ids come per row, ints or strings, in any order: as `qid`, or as the
+index of a pandas table that is named `qid`. Without them all rows are one list. A `RankingDataset` may stand
+wherever X, y and qid do; what has a value per row, weights and scores, is then in the data set's own order of
+rows. For arrays and tables it is in the order of X.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_feature_names, as_relevance, naming_columns
+from directranker.data.checking import Features, as_feature_names, as_relevance, check_finite, naming_columns
 from directranker.data.dataset import RankingDataset
-from directranker.data.grouping import group_by_query, means_of_queries
-from directranker.errors import DataError, warn_caller
+from directranker.data.grouping import group_by_query, means_of_queries, query_ids_of
+from directranker.errors import DataError, QueryWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
@@ -63,9 +65,10 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         y
             Labels, the higher the more relevant.
         qid
-            The query of each row; without it all rows are one list.
+            The query of each row; else the index of X, if it is named `qid`; else all rows are one list.
         sample_weight
-            One per row, or one per query in the order in which queries first appear.
+            One per row, or one per query in the order in which queries first appear; those of a data set in
+            its own order.
         eval_set
             Data for early stopping, never for learning: a data set or (X, y, qid).
 
@@ -73,20 +76,26 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         data = self._training_data(X, y, qid, sample_weight)
         validation = None if eval_set is None else self._evaluation_data(eval_set)
         self._learn_checked(data, validation)
+        self.n_queries_ = data.n_queries
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
-        """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
+        """Scores, one per row of X in its order; the higher, the more relevant.
+
+        Those of a data set are in its own order, as its labels are; `data.to_source_order(scores)` are in
+        the order of the table that it was made from. `qid` matters to per-query transforms only.
+        """
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            return X.restore_order(self._scores(self._table(X, reset=False), _query_numbers(X)))
+            return self._scores(self._table(X, reset=False), _query_numbers(X))
         table = self._table(X, reset=False)
-        return self._scores(table, group_codes(qid, len(table)))
+        return self._scores(table, group_codes(query_ids_of(X, qid), len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
         if isinstance(X, RankingDataset):
-            qid = X.restore_order(_query_numbers(X))  # sooner grouped than ids that are words
+            qid = _query_numbers(X)  # sooner grouped than ids that are words
+        qid = query_ids_of(X, qid)
         scores = self.predict(X, qid=qid)
         codes = group_codes(qid, len(scores))
         order = np.lexsort((-scores.astype(np.float64), codes))
@@ -107,12 +116,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _tables_to_compare(self, A: Any, B: Any) -> tuple[Features, Features]:
         check_is_fitted(self)
-        first, second = (
-            X.restore_order(self._table(X, reset=False))
-            if isinstance(X, RankingDataset)
-            else self._table(X, reset=False)
-            for X in (A, B)
-        )
+        first, second = (self._table(X, reset=False) for X in (A, B))
         if len(first) != len(second):
             raise ValueError(f"{len(first)} rows against {len(second)}; rows are compared one by one")
         return first, second
@@ -137,9 +141,12 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
         With weights, per row or per query, a query counts by the mean weight of its rows.
         """
+        qid = query_ids_of(X, qid)
         scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
-            y, qid = X.restore_order(X.relevance), X.restore_order(_query_numbers(X))
+            y, qid = X.relevance, _query_numbers(X)
+        elif qid is None:
+            self._warn_of_one_list()
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         metric = Metric.parse("ndcg@10", convention="paper")
@@ -149,6 +156,19 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         values = metric.per_query(y, scores, qid=qid)
         return mean_of_queries(
             values, None if sample_weight is None else _query_means(sample_weight, qid, len(scores))
+        )
+
+    def _warn_of_one_list(self) -> None:
+        """Warn once where it was fitted with queries: scikit-learn calls `score` without them."""
+        if getattr(self, "n_queries_", 1) == 1 or getattr(self, "_warned_of_one_list", False):
+            return
+        self._warned_of_one_list = True
+        warn_caller(
+            f"{type(self).__name__} was fitted with queries but is scored without them, so all rows count as "
+            "one list; pass qid=…. Where scikit-learn calls score, make the query ids the index of the table "
+            "X.set_index('qid'), or switch on metadata routing and pass params={'qid': qid}. For rows of one "
+            "query, pass qid=[0] * len(X)",
+            QueryWarning,
         )
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -187,11 +207,14 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _evaluation_data(self, eval_set: EvalSet) -> TrainingData:
         if isinstance(eval_set, RankingDataset):
-            return self._grouped(eval_set, None, None, None, reset=False)
+            eval_set = (eval_set, None)
         if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
             raise TypeError("eval_set must be a RankingDataset, (X, y) or (X, y, qid)")
         X, y, *qid = eval_set
-        return self._grouped(X, y, qid[0] if qid else None, None, reset=False)
+        try:
+            return self._grouped(X, y, qid[0] if qid else None, None, reset=False)
+        except DataError as error:
+            raise DataError(f"eval_set: {error}") from None
 
     def _grouped(
         self,
@@ -206,12 +229,12 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, RankingDataset):
             if y is not None or qid is not None:
                 raise TypeError("a RankingDataset brings its own labels and queries; leave out y and qid")
-            weights = _weights(sample_weight, X.original_rows, len(table), X.n_queries)
+            weights = _weights(sample_weight, None, len(table), X.n_queries)
             return TrainingData(table, None, X.relevance, X.offsets, *weights)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        relevance = as_relevance(_one_dimensional(y), len(table))
-        grouping = group_by_query(qid, n_rows=len(table))
+        relevance = as_relevance(y, len(table))
+        grouping = group_by_query(query_ids_of(X, qid), n_rows=len(table))
         weights = _weights(sample_weight, grouping.order, len(table), len(grouping.query_ids))
         if grouping.order is not None:
             relevance = relevance[grouping.order]
@@ -220,12 +243,14 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     def _table(self, X: Any, *, reset: bool) -> Features:
         if isinstance(X, RankingDataset):
             self._check_names(X, reset=reset)
+            check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
             return X.features
         X = self._flattened(X, reset=reset)
-        with naming_columns(X):
+        with naming_columns(X), np.errstate(over="ignore"):
             table: Features = validate_data(
-                self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
+                self, X, reset=reset, dtype=np.float32, ensure_all_finite=False, order="C"
             )
+        check_finite(table, X, names=getattr(self, "feature_names_in_", None))
         return table
 
     def _flattened(self, X: Any, *, reset: bool) -> Any:
@@ -326,11 +351,6 @@ def _difference(known: tuple[str, ...], found: tuple[str, ...]) -> str:
     return "".join([*parts, f"; {new[0]!r} is new"] if new else parts)
 
 
-def _one_dimensional(y: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(y)
-    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
-
-
 def _query_means(sample_weight: ArrayLike, qid: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     grouping = group_by_query(qid, n_rows=n_rows)
     per_row, per_query = _weights(sample_weight, grouping.order, n_rows, len(grouping.query_ids))
@@ -354,8 +374,13 @@ def _weights(
         raise ValueError(
             f"sample_weight has shape {weights.shape}; give one per row ({n_rows}) or per query ({n_queries})"
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must be finite and not negative")
+    broken = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(broken):
+        of = "row" if len(weights) == n_rows else "query"
+        raise ValueError(
+            f"sample_weight is {weights[broken[0]]} at {of} {broken[0]}; weights must be finite and not "
+            "negative"
+        )
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere; nothing would be learnt")
     if len(weights) == n_rows:

@@ -32,5 +32,5 @@ def shown_progress(title: str, n_rounds: int, *, wanted: bool | None) -> Iterato
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        number = bar.add_task(title, total=n_rounds, words="compiling kernels on the first use …")
+        number = bar.add_task(title, total=n_rounds, words="starting …")
         yield lambda done, words: bar.update(number, completed=done, words=words)

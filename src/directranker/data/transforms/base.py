@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from directranker.data.checking import naming_columns
 from directranker.data.transforms.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.data.transforms.moments import FLOAT32_MAX
+from directranker.errors import DataError
 from directranker.parameters import Rule, check_parameters
 
 __all__ = ["FeatureTransform", "RowTransform"]
@@ -75,9 +76,9 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
         row, column = np.argwhere(too_large)[0]
         row += rows.start
         name = repr(self.feature_names_in_[column]) if hasattr(self, "feature_names_in_") else column
-        raise ValueError(
-            f"X has {table[row, column]} in row {row}, feature {name}; "
-            "give numbers that fit float32, or NaN where a value is missing"
+        raise DataError(
+            f"X has {table[row, column]} in row {row}, column {name}; "
+            "give finite numbers that fit float32, or NaN where a value is missing"
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from directranker.compilation import IntArray, compiled
-from directranker.data.grouping import group_by_query
+from directranker.data.grouping import group_by_query, query_ids_of
 from directranker.data.transforms.base import FeatureTransform
 from directranker.data.transforms.blocks import Block, Encoded, over_queries, working_copy
 from directranker.data.transforms.moments import queries_to_unit_range, queries_to_z_scores
@@ -34,7 +34,9 @@ class QueryTransform(FeatureTransform):
         def rescale_tile(rows: slice | IntArray, columns: slice, offsets: IntArray) -> None:
             rescaled[rows, columns] = self._rescaled(working_copy(table, rows, columns), offsets)
 
-        over_queries(rescale_tile, group_by_query(qid, n_rows=len(table)), n_columns=table.shape[1])
+        over_queries(
+            rescale_tile, group_by_query(query_ids_of(X, qid), n_rows=len(table)), n_columns=table.shape[1]
+        )
         return rescaled
 
     @abstractmethod
