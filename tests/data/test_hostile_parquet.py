@@ -41,7 +41,8 @@ def accepts(reader: Reader, path: Path, *names: str) -> bool:
         reader(path)
     except DataError as error:
         message = str(error)
-        assert message.startswith(f"{path}: ") and "\n" not in message
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
         assert all(name in message for name in names) or "do not stand together" in message
         return False
     return True
@@ -94,7 +95,7 @@ def test_damaged_files_are_read_or_named(tmp_path: Path, reader: Reader) -> None
         (b"\xff\nb", "utf-8"),
     ],
 )
-def test_names_of_features_in_lists_must_fit(tmp_path: Path, reader: Reader, names: bytes, problem: str) -> None:
+def test_names_in_lists_must_fit(tmp_path: Path, reader: Reader, names: bytes, problem: str) -> None:
     lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(N_ROWS * 2, np.float32)), 2)
     field = pa.field("features", lists.type, metadata={b"names": names})
     table = with_column("feature_1", pa.nulls(N_ROWS)).drop_columns(["feature_1"]).append_column(field, lists)

@@ -47,7 +47,9 @@ def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> 
         return _of_ranklib(name, text, data)
     values = np.fromiter((_number(name, at, words, 1) for at, words in _lines(text)), np.float64)
     _check_count(name, len(values), data)
-    return values if data.original_rows is None else values[data.original_rows]
+    if data.original_rows is None:
+        return values
+    return values[np.argsort(np.argsort(data.original_rows))]  # of selected queries some rows are not there
 
 
 def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
