@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from directranker.cli.streams import standard_input
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -129,7 +131,7 @@ def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDatas
     if path == STANDARD:
         options = options or ReadOptions()
         return parse_letor(
-            sys.stdin.buffer.read(),
+            standard_input().read(),
             name="standard input",
             missing=options.missing,
             allow_non_finite=options.allow_non_finite,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from directranker.cli.console import STANDARD, command_line, console, print_json, read_data
+from directranker.cli.streams import standard_input
 
 if TYPE_CHECKING:
     from directranker.data.trec import JudgedRun
@@ -41,21 +41,26 @@ class Rules:
 def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun:
     """Labels, scores in their order, and what tells the queries apart."""
     from directranker.data.formats import ReadOptions
+    from directranker.data.letor import parse_letor
     from directranker.data.score_files import parse_scores
-    from directranker.data.trec import JudgedRun, judged_run, looks_like_qrels, parse_run, read_qrels
+    from directranker.data.trec import JudgedRun, judged_run, parse_run
 
     if scores == data == STANDARD:
         raise ValueError("scores and data cannot both come from standard input; give a file of one of them")
-    text = sys.stdin.buffer.read() if scores == STANDARD else scores.read_bytes()
-    name = "standard input" if scores == STANDARD else str(scores)
-    if data.is_file() and looks_like_qrels(_first_line(data)):
+    text, name = _text(scores), _name(scores)
+    piped = _text(data) if _is_read_once(data) else None
+    qrels = _qrels(data, piped)
+    if qrels is not None:
         depth = max((int(cut) for cut in re.findall(r"@(\d+)", " ".join(metrics))), default=0)
-        judged = judged_run(parse_run(text, name=name), read_qrels(data), depth=depth)
+        judged = judged_run(parse_run(text, name=name), qrels, depth=depth)
         if judged.n_not_found:
             lacking = f"the run lacks {judged.n_not_found} relevant documents, which count as not found"
             typer.echo(f"directranker: {lacking}", err=True)
         return judged
-    dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
+    if piped is not None:
+        dataset = parse_letor(piped, name=_name(data), allow_non_finite=True)
+    else:
+        dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
     return JudgedRun(dataset.qid, dataset.relevance, parse_scores(text, dataset, name=name))
 
 
@@ -71,6 +76,31 @@ def tell_blind(judged: JudgedRun, rules: Rules) -> None:
             typer.echo(f"directranker: {blindness}", err=True)
 
 
+def _text(path: Path) -> bytes:
+    return standard_input().read() if path == STANDARD else path.read_bytes()
+
+
+def _name(path: Path) -> str:
+    return "standard input" if path == STANDARD else str(path)
+
+
+def _is_read_once(data: Path) -> bool:
+    """Whether labels come as text through a pipe, so that they cannot be looked into before they are read."""
+    from directranker.data.files import is_pipe
+    from directranker.data.formats import format_of
+
+    return data == STANDARD or (is_pipe(data) and format_of(data) != "parquet")
+
+
+def _qrels(data: Path, piped: bytes | None) -> dict[tuple[str, str], float] | None:
+    """The labels of a file or of piped text, if these are qrels."""
+    from directranker.data.trec import looks_like_qrels, parse_qrels, read_qrels
+
+    if piped is not None:
+        return parse_qrels(piped, name=_name(data)) if looks_like_qrels(piped.partition(b"\n")[0]) else None
+    return read_qrels(data) if data.is_file() and looks_like_qrels(_first_line(data)) else None
+
+
 def _first_line(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.readline(10_000)
@@ -80,8 +110,8 @@ def compare_files(
     files: Sequence[Path], data: Path, rules: Rules, *, out: Path | None, as_json: bool
 ) -> None:
     """Print how the rankers stand to each other; write it to a folder for `report`."""
-    if data == STANDARD and len(files) > 1:
-        raise ValueError("data from standard input is read once; give a file to compare several rankers")
+    if _is_read_once(data) and len(files) > 1:
+        raise ValueError(f"data from {_name(data)} is read once; give a file to compare several rankers")
     from directranker.experiments.outside_scores import compare_values
     from directranker.experiments.results import write_results
 

@@ -13,6 +13,7 @@ import typer
 
 from directranker.cli.console import EXAMPLE, STANDARD, DataPath, embedded_data, progress_bar
 from directranker.cli.loading import ModelPath, Trust, load_model
+from directranker.cli.streams import standard_input, standard_output
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -68,7 +69,7 @@ def _pieces(data: Path, n_features: int) -> Iterator[RankingDataset]:
     from directranker.data.streaming import stream_dataset, stream_letor
 
     if data == STANDARD:
-        yield from stream_letor(sys.stdin.buffer, name="standard input", n_features=n_features)
+        yield from stream_letor(standard_input(), name="standard input", n_features=n_features)
         return
     if data == EXAMPLE and not data.exists():
         yield embedded_data()
@@ -101,8 +102,8 @@ def _sink(out: Path) -> Iterator[BinaryIO | Path]:
     from directranker.data.files import write_atomically
 
     if out == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        yield standard_output()
+        standard_output().flush()
         return
     with write_atomically(out) as temporary:
         yield temporary

@@ -22,6 +22,7 @@ __all__ = [
     "Relevance",
     "as_feature_names",
     "as_features",
+    "as_original_rows",
     "as_query_numbers",
     "as_relevance",
     "check_finite",
@@ -194,6 +195,31 @@ def _as_array(y: Any) -> NDArray[Any]:
     if array.dtype.kind in "US" and isinstance(y, list | tuple):
         array = np.array(y, dtype=object)
     return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def as_original_rows(rows: Any, n_rows: int) -> IntArray:
+    """The row of the input that each row was: whole numbers from 0 on, all different, in any order.
+
+    They need not go up to `n_rows`: of queries that were selected, each row keeps the number it had.
+
+    >>> as_original_rows([7, 3, 7], 3)
+    Traceback (most recent call last):
+    directranker.errors.DataError: original_rows has row 7 twice; give each row once
+    """
+    array = np.asarray(rows)
+    if array.shape != (n_rows,) or (array.dtype.kind not in "iu" and n_rows):
+        raise DataError(
+            f"original_rows has shape {array.shape} and dtype {array.dtype}; give a whole number for each of "
+            f"{n_rows} rows"
+        )
+    array = array.astype(np.int64, copy=False)
+    in_order = array if (array[1:] > array[:-1]).all() else np.sort(array)
+    twice = np.flatnonzero(in_order[1:] == in_order[:-1])
+    if len(twice):
+        raise DataError(f"original_rows has row {in_order[twice[0]]} twice; give each row once")
+    if n_rows and in_order[0] < 0:
+        raise DataError(f"original_rows has row {in_order[0]}; rows are numbered from 0 on")
+    return array
 
 
 def as_feature_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from directranker.data.checking import (
     Relevance,
     as_feature_names,
     as_features,
+    as_original_rows,
     as_query_numbers,
     as_relevance,
 )
@@ -108,7 +109,7 @@ class RankingDataset:
         self._set("document_texts", as_texts(self.document_texts, n_rows, "document ids"))
         self._set("comment_texts", as_texts(self.comment_texts, n_rows, "comments"))
         if self.original_rows is not None:
-            self._set("original_rows", _read_only(np.asarray(self.original_rows, dtype=np.int64)))
+            self._set("original_rows", _read_only(as_original_rows(self.original_rows, n_rows)))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

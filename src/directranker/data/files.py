@@ -13,16 +13,21 @@ reads a half-written one, and a failed write leaves nothing behind.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 __all__ = [
     "Progress",
+    "ReadOnce",
+    "is_pipe",
     "no_progress",
+    "seekable",
     "writable_parent",
     "write_atomically",
     "write_folder_atomically",
@@ -34,6 +39,66 @@ Progress = Callable[[int, int], None]
 
 def no_progress(done: int, total: int) -> None:
     """Report nothing."""
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path can be read only once and from its beginning: a pipe, a terminal or another device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+class ReadOnce(io.RawIOBase):
+    """A file or a pipe read from its beginning, whose first bytes are known before.
+
+    >>> file = ReadOnce(io.BytesIO(b"PAR1 and more"))
+    >>> file.start, file.read(6), file.tell()
+    (b'PAR1', b'PAR1 a', 6)
+    """
+
+    def __init__(self, file: BinaryIO | io.RawIOBase, n_first: int = 4) -> None:
+        self.start = b""
+        while len(self.start) < n_first and (more := file.read(n_first - len(self.start))):
+            self.start += more
+        self._file, self._rest, self._n_read = file, self.start, 0
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def tell(self) -> int:
+        """The number of bytes that were read, also where the file itself cannot tell."""
+        return self._n_read
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what fits the buffer, or less."""
+        if self._rest:
+            n_read = min(len(buffer), len(self._rest))
+            buffer[:n_read], self._rest = self._rest[:n_read], self._rest[n_read:]
+        else:
+            n_read = self._file.readinto(buffer) or 0  # type: ignore[union-attr]  # BinaryIO lacks it
+        self._n_read += n_read
+        return n_read
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[Path | BinaryIO]:
+    """Give Arrow what it can read in any order: the path, or a copy of what comes through a pipe."""
+    with path.open("rb") as file:  # says best itself why it cannot be opened
+        if is_pipe(path):
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(file, copy)
+                copy.seek(0)
+                yield copy
+        else:
+            yield path if _is_text(path) else file
+
+
+def _is_text(path: Path) -> bool:
+    """Whether Arrow can open a path by its name; a file it reads itself, and more quickly."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager

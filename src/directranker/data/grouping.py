@@ -139,6 +139,7 @@ def _without_casting(ids: ArrayLike) -> NDArray[Any]:
 
 
 def _ints_from_floats(array: NDArray[Any], rows: IntArray | None) -> QueryIds:
+    array = array.astype(np.float64)  # which knows 2**53
     broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array)) & (abs(array) < 2**53)))
     if len(broken):
         at = broken[0]

@@ -27,13 +27,18 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import numpy as np
 
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import Progress, no_progress
-from directranker.errors import LetorError
+from directranker.data.files import Progress, ReadOnce, no_progress
+from directranker.errors import DataError, LetorError
 
 if TYPE_CHECKING:
     from directranker.data.letor_builder import LetorBuilder
 
-__all__ = ["opened_letor", "parse_letor", "read_letor"]
+__all__ = ["MAX_LINE_BYTES", "NO_DOCUMENTS", "TOO_LONG", "opened_letor", "parse_letor", "read_letor"]
+
+MAX_LINE_BYTES = 1 << 28
+"""A longer line is an error, so that no text takes more memory than its documents need, and some of these."""
+TOO_LONG = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; is this LETOR text?"
+NO_DOCUMENTS = "holds no documents"
 
 PathLike = str | Path
 Missing = Literal["zero", "nan"]
@@ -153,15 +158,16 @@ def _size(path: PathLike) -> int:
 
 @contextmanager
 def opened_letor(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open for reading → (the text, the file itself, whose position tells how far reading has come)."""
-    with path.open("rb", buffering=0) as raw:
-        is_compressed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        if not is_compressed:
-            yield raw, raw
+    """Open a file or a pipe → (the text, the file itself, whose position tells how far reading has come)."""
+    with path.open("rb", buffering=0) as file:
+        raw = ReadOnce(file)
+        if raw.start == b"PAR1":
+            raise DataError(f"{path}: holds Parquet; give it a name that ends in .parquet")
+        if not raw.start.startswith(b"\x1f\x8b"):
+            yield raw, raw  # type: ignore[misc]  # reads like any binary file
             return
         try:
             with gzip.GzipFile(fileobj=raw) as text:
-                yield text, raw  # type: ignore[misc]  # a GzipFile reads like any binary file
+                yield text, raw  # type: ignore[misc]  # so does this
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise LetorError(f"damaged or cut off gzip file ({error})", path=str(path)) from None

@@ -23,7 +23,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from directranker.data.letor import MAX_LINE_BYTES, TOO_LONG
 from directranker.data.letor_numbers import Text
+from directranker.errors import LetorError
 
 __all__ = ["BlockReader", "TextBlock", "Turns"]
 
@@ -87,7 +89,10 @@ class BlockReader:
                 block.fault, self.at_end, filled = error, True, 0
             block.stop = block.buffer.rfind(b"\n", 0, filled) + 1
             if not block.stop and not self.at_end:
-                block.grow()
+                if len(block.text) < MAX_LINE_BYTES:
+                    block.grow()
+                else:
+                    block.fault, self.at_end, filled = LetorError(TOO_LONG), True, 0
         if self.at_end:
             block.stop = _end_last_line(block, filled)
         self._rest = block.buffer[block.stop : filled]

@@ -21,6 +21,7 @@ from directranker.compilation import IntArray, in_parallel, n_threads
 from directranker.data import letor_kernels as kernels
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import QueryIds, group_runs
+from directranker.data.letor import NO_DOCUMENTS
 from directranker.data.letor_blocks import BlockReader, TextBlock, Turns
 from directranker.data.letor_kernels import ParseResult, Problem
 from directranker.data.letor_numbers import Position
@@ -31,6 +32,7 @@ from directranker.errors import DataError, LetorError
 __all__ = ["LetorBuilder", "LetorOptions"]
 
 BLOCK_BYTES = 1 << 22  # of text per thread
+MAX_GROWTH = 8  # times the rows read so far, so that a wrong estimate takes little memory
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 
@@ -49,9 +51,8 @@ class LetorOptions:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What was found in a block, for rows from `first_row` on that were `width` columns wide."""
+    """What was found in a block whose rows were `width` columns wide."""
 
-    first_row: int
     width: int
     result: ParseResult
     notes: IntArray
@@ -65,7 +66,7 @@ class LetorBuilder:
         self._features = np.empty((0, options.n_features or 0), dtype=np.float32)
         self._relevance = np.empty(0, dtype=np.float64)
         self._n_rows = 0
-        self._n_lines = 0  # rows that the lines begun so far may need
+        self._n_begun = 0  # rows of all blocks that were read so far, parsed or not
         self._query_tokens: list[bytes | None] = []  # of each run of rows with one query id
         self._query_starts: list[int] = []
         self._comments: list[tuple[int, Texts]] = []  # (row behind the last one, comments up to it)
@@ -82,7 +83,7 @@ class LetorBuilder:
     ) -> None:
         """Read a text to its end; `fraction` tells how much of all texts has been read so far."""
         self._name, self._line = name, 0
-        self._n_lines = rows_before = self._n_rows
+        self._n_begun = rows_before = self._n_rows
         reader, turns = BlockReader(file), Turns()
 
         def read_blocks(size: int, most: int | None = None) -> None:
@@ -102,7 +103,7 @@ class LetorBuilder:
             finally:
                 turns.end()  # an interrupt reaches this thread only
         if self._n_rows == rows_before:
-            raise LetorError("holds no documents", path=name)
+            raise LetorError(NO_DOCUMENTS, path=name)
 
     def dataset(self) -> RankingDataset:
         """Make the data set; the builder's arrays become the data set's own."""
@@ -141,32 +142,32 @@ class LetorBuilder:
         with turns.reading() as number:
             if number is None or not reader.fill(block):
                 return False
-            first_row = self._n_lines
-            n_lines = kernels.count_lines(block.text, 0, block.stop)
-            self._n_lines += n_lines
-            turns.alone(
-                lambda: len(self._features) < first_row + n_lines, lambda: self._make_room(fraction())
-            )
+            first_row = self._n_begun
+            n_lines, n_rows = kernels.count_lines(block.text, Position(block.stop))
+            self._n_begun += n_rows
+            turns.alone(lambda: len(self._features) < first_row + n_rows, lambda: self._make_room(fraction()))
         with turns.working():
-            piece = self._parse(block, first_row, n_lines)
+            piece = self._parse(block, first_row, n_rows)
         with turns.taking(number) as is_needed:
             if not is_needed:
                 return False
+            if isinstance(block.fault, LetorError):
+                raise LetorError(block.fault.problem, path=self._name, line=self._line + 1)
             if block.fault is not None:
                 raise block.fault
             width = max(piece.result[3], self._features.shape[1])
             if width > piece.width:
                 turns.alone(lambda: self._features.shape[1] < width, lambda: self._widen(width))
-                piece = self._parse(block, first_row, n_lines)
+                piece = self._parse(block, first_row, n_rows)
             self._take(piece, block)
             self._line += n_lines
             report()
         return True
 
-    def _parse(self, block: TextBlock, first_row: int, n_lines: int) -> _Piece:
+    def _parse(self, block: TextBlock, first_row: int, n_rows: int) -> _Piece:
         """Parse a block into the rows from `first_row` on."""
         options = self._options
-        capacity = 3 * n_lines + 64
+        capacity = 3 * n_rows + 64
         while True:
             notes = np.empty((capacity, 5), dtype=np.int64)
             features = self._features
@@ -184,35 +185,29 @@ class LetorBuilder:
                 options.allow_non_finite,
             )
             if result[4] <= capacity:
-                return _Piece(first_row, features.shape[1], result, notes[: result[4]])
+                return _Piece(features.shape[1], result, notes[: result[4]])
             capacity = result[4]
 
     def _take(self, piece: _Piece, block: TextBlock) -> None:
-        """Take what a piece holds, which stands in the rows from `piece.first_row` on."""
+        """Take what a piece holds, which stands in the rows behind those that were taken before."""
         buffer = block.buffer
         problem, where, n_rows, _, _ = piece.result
-        shift = piece.first_row - self._n_rows
         is_comment = piece.notes[:, 0] == kernels.COMMENT
         for note in piece.notes[~is_comment].tolist():  # in the order of the text: the first fault is told
-            self._take_note(note, shift, buffer)
+            self._take_note(note, buffer)
         if problem != Problem.NONE:
             most = self._options.n_features or self._options.max_features
             words = describe_problem(problem, buffer, int(where), most_features=most)
             raise self._error(words, buffer, int(where))
-        if shift:  # blank lines left a gap before this piece
-            to = slice(self._n_rows, self._n_rows + n_rows)
-            source = slice(piece.first_row, piece.first_row + n_rows)
-            self._features[to] = self._features[source]
-            self._relevance[to] = self._relevance[source]
         if self._options.comments:
-            self._take_comments(piece.notes[is_comment], shift, block.text)
+            self._take_comments(piece.notes[is_comment], block.text)
         self._n_rows += n_rows
 
-    def _take_note(self, note: list[int], shift: int, buffer: mmap) -> None:
+    def _take_note(self, note: list[int], buffer: mmap) -> None:
         kind, row, column, start, end = note
         token = buffer[start:end]
         if kind == kernels.QUERY:
-            self._take_query(token if column else None, row - shift, buffer, start)
+            self._take_query(token if column else None, row, buffer, start)
         elif kind == kernels.HARD_LABEL:
             self._relevance[row] = float(token)
             if not np.isfinite(self._relevance[row]):
@@ -232,10 +227,10 @@ class LetorBuilder:
             self._query_tokens.append(token)
             self._query_starts.append(row)
 
-    def _take_comments(self, notes: IntArray, shift: int, text: Any) -> None:
+    def _take_comments(self, notes: IntArray, text: Any) -> None:
         if not len(notes):
             return
-        rows = notes[:, 1] - shift
+        rows = notes[:, 1]
         done = self._comments[-1][0] if self._comments else 0
         lengths = np.zeros(rows[-1] + 1 - done, dtype=np.int64)
         lengths[rows - done] = notes[:, 4] - notes[:, 3]
@@ -258,9 +253,10 @@ class LetorBuilder:
         return join_texts([*columns, None], [*map(len, columns), rest])
 
     def _make_room(self, fraction: float) -> None:
-        n_rows = self._n_lines
+        n_rows = self._n_begun
         estimate = int(1.02 * n_rows / max(fraction, 1e-9)) if fraction < 1 else n_rows
-        self._resize(max(n_rows, estimate), self._features.shape[1])
+        # The beginning of a compressed text may promise far more rows than there are.
+        self._resize(max(n_rows, min(estimate, MAX_GROWTH * n_rows)), self._features.shape[1])
 
     def _widen(self, width: int) -> None:
         old_width = self._features.shape[1]

@@ -289,11 +289,32 @@ def parse_piece(
 
 
 @compiled
-def count_lines(text: Text, start: int, stop: int) -> int:
-    """Count the line ends in `text[start:stop]`."""
-    n = 0
-    for c in text[start:stop]:
-        n += c == NEWLINE
+def count_lines(text: Text, stop: Position) -> tuple[int, int]:
+    """Count the lines of `text[:stop]`, and those among them that `parse_piece` makes a row of."""
+    n_lines, n_rows, n_indented = 0, 0, 0
+    # Each byte and the next one: two views, for vector instructions.
+    these, next_ones = text[:stop], text[_1:stop]
+    for i in range(len(next_ones)):
+        is_end = these[i] == NEWLINE
+        n_lines += is_end
+        n_rows += is_end & (next_ones[i] > SPACE) & (next_ones[i] != HASH)
+        n_indented += is_end & (next_ones[i] <= SPACE) & (next_ones[i] != NEWLINE)
+    if len(these):
+        n_lines += 1
+        n_rows += (these[0] > SPACE) & (these[0] != HASH)
+        n_indented += (these[0] <= SPACE) & (these[0] != NEWLINE)
+    return n_lines, n_rows + (_count_indented(text, stop) if n_indented else 0)
+
+
+@compiled
+def _count_indented(text: Text, stop: Position) -> int:
+    """Count the rows whose lines begin with a blank, of which most texts have none."""
+    n, at = 0, Position(0)
+    while at < stop:
+        if text[at] <= SPACE:
+            at = _after_blanks(text, at)
+            n += not is_delimiter(text, at)
+        at = _line_end(text, at) + _1
     return n
 
 

@@ -63,12 +63,12 @@ def ranking_writer(
     sink: BinaryIO | Path, kind: RankingFormat, *, tag: str = "directranker"
 ) -> Iterator[Write]:
     """Give a function that writes a table of qid, docid, rank and score to the sink."""
-    if kind == "parquet":
-        with _parquet_writer(sink) as write:
-            yield write
-        return
     if isinstance(sink, Path):
         with sink.open("wb") as file, ranking_writer(file, kind, tag=tag) as write:
+            yield write
+        return
+    if kind == "parquet":
+        with _parquet_writer(sink) as write:
             yield write
         return
     line_writers: dict[str, Write] = {
@@ -121,7 +121,7 @@ def _write_json_lines(table: Any, sink: BinaryIO) -> None:
 
 
 @contextmanager
-def _parquet_writer(sink: BinaryIO | Path) -> Iterator[Write]:
+def _parquet_writer(sink: BinaryIO) -> Iterator[Write]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - a cold start for another format would feel it
 
     writer: Any = None

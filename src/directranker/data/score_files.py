@@ -17,6 +17,8 @@ r"""Scores that other programs write, in the order of a data set.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -38,17 +40,21 @@ def read_scores(path: str | Path, data: RankingDataset) -> Scores:
 
 def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> Scores:
     """The same of a text in memory."""
-    lines = [line.split() for line in text.splitlines()]
-    n_columns = len(lines[0]) if lines else 1
-    if n_columns == 6:
+    _, first = next(_lines(text), (1, []))
+    if len(first) == 6:
         return _of_run(name, text, data)
-    if n_columns == 3:
-        return _of_ranklib(name, lines, data)
-    values = np.array([_number(name, at, words, 1) for at, words in enumerate(lines, start=1)])
+    if len(first) == 3:
+        return _of_ranklib(name, text, data)
+    values = np.fromiter((_number(name, at, words, 1) for at, words in _lines(text)), np.float64)
     _check_count(name, len(values), data)
     in_order = np.empty_like(values)
     in_order[data.to_source_order(np.arange(len(values)))] = values  # lines are in the order of the source
     return in_order
+
+
+def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Each line's number and its words; one at a time, as a file may have any number of lines."""
+    return ((at, line.split()) for at, line in enumerate(io.BytesIO(text), start=1))
 
 
 def _number(name: str, line: int, words: list[bytes], n_columns: int) -> float:
@@ -69,12 +75,12 @@ def _check_count(name: str, n_scores: int, data: RankingDataset) -> None:
         )
 
 
-def _of_ranklib(name: str, lines: list[list[bytes]], data: RankingDataset) -> Scores:
-    _check_count(name, len(lines), data)
+def _of_ranklib(name: str, text: bytes, data: RankingDataset) -> Scores:
+    _check_count(name, sum(1 for _ in io.BytesIO(text)), data)
     number_of = {str(query): number for number, query in enumerate(data.query_ids)}
     values = np.full(data.n_documents, np.nan)
     lengths = np.diff(data.offsets)
-    for at, words in enumerate(lines, start=1):
+    for at, words in _lines(text):
         score = _number(name, at, words, 3)
         query, place = words[0].decode(errors="replace"), words[1].decode(errors="replace")
         number = number_of.get(query)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,8 +23,8 @@ import pyarrow as pa
 from directranker.data.dataset import RankingDataset, concatenate
 from directranker.data.files import Progress, no_progress
 from directranker.data.formats import ReadOptions, format_of, read_dataset
-from directranker.data.letor import opened_letor, parse_letor
-from directranker.data.tabular import Columns, dataset_from_frame
+from directranker.data.letor import MAX_LINE_BYTES, NO_DOCUMENTS, TOO_LONG, opened_letor, parse_letor
+from directranker.data.tabular import Columns, check_n_rows, check_types, dataset_from_frame, opened_parquet
 from directranker.errors import DataError, LetorError
 
 __all__ = ["stream_dataset", "stream_letor", "stream_parquet"]
@@ -71,21 +70,23 @@ def stream_letor(
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[RankingDataset]:
     """Pieces of LETOR text that is read once, from the beginning, as from standard input."""
-    return _whole_queries(_letor_blocks(text, name, options or ReadOptions(), n_features, block_bytes), name)
+    try:
+        yield from _whole_queries(
+            _letor_blocks(text, name, options or ReadOptions(), n_features, block_bytes)
+        )
+    except LetorError:
+        raise
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
 
 
 def stream_parquet(
     path: str | Path, *, columns: Columns | None = None, progress: Progress = no_progress
 ) -> Iterator[RankingDataset]:
     """Pieces of a Parquet file; one without labels has label 0 everywhere."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - a cold start without Parquet would feel it
-
     columns = columns or Columns()
-    try:
-        with pq.ParquetFile(path) as file:
-            yield from _whole_queries(_parquet_blocks(file, str(path), columns, progress), str(path))
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from None
+    with opened_parquet(path) as file:
+        yield from _whole_queries(_parquet_blocks(file, columns, progress))
 
 
 def _letor_blocks(
@@ -96,6 +97,8 @@ def _letor_blocks(
         whole, newline, rest_of_block = block.rpartition(b"\n")
         if not newline:
             rest += block
+            if len(rest) > MAX_LINE_BYTES:
+                raise LetorError(TOO_LONG, path=name, line=n_lines + 1)
             continue
         yield from _parsed(rest + whole + newline, name, n_lines, options, n_features)
         n_lines += rest.count(b"\n") + whole.count(b"\n") + 1
@@ -118,32 +121,24 @@ def _parsed(
             n_features=n_features,
         )
     except LetorError as error:
+        if error.problem == NO_DOCUMENTS:  # a block of comments
+            return
         if error.line is None:
             raise
         raise LetorError(error.problem, path=error.path, line=error.line + first_line) from None
 
 
-def _parquet_blocks(file: Any, name: str, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
+def _parquet_blocks(file: Any, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
-    with _told_of(name):
-        columns.resolve(file.schema_arrow, need_labels=False)
+    check_types(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
     for batch in _batches(file):
         table = pa.Table.from_batches([batch])
         if columns.relevance not in table.column_names:
             table = table.append_column(columns.relevance, pa.array(np.zeros(len(table))))
-        with _told_of(name):
-            piece = dataset_from_frame(table, columns, first_row=done)
-        yield piece
+        yield dataset_from_frame(table, columns, first_row=done)
         done += len(table)
         progress(done, total)
-
-
-@contextmanager
-def _told_of(name: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{name}: {error}") from None
+    check_n_rows(done, total)
 
 
 def _batches(file: Any) -> Iterator[Any]:
@@ -152,42 +147,42 @@ def _batches(file: Any) -> Iterator[Any]:
         yield from file.iter_batches(batch_size=BLOCK_ROWS, row_groups=[group], use_threads=False)
 
 
-def _whole_queries(blocks: Iterator[RankingDataset], name: str) -> Iterator[RankingDataset]:
+def _whole_queries(blocks: Iterator[RankingDataset]) -> Iterator[RankingDataset]:
     """Blocks cut anew, so that no query is in two of them."""
     held: RankingDataset | None = None
     seen: set[Any] = set()
     for block in blocks:
-        _check_grouped(block, name)
+        _check_grouped(block)
         joined = block if held is None else concatenate([held, block], shared_queries="merge")
-        _check_grouped(joined, name)
+        _check_grouped(joined)
         held = _queries(joined, joined.n_queries - 1, joined.n_queries)
         if joined.n_queries > 1:
-            yield _unseen(_queries(joined, 0, joined.n_queries - 1), seen, name)
+            yield _unseen(_queries(joined, 0, joined.n_queries - 1), seen)
     if held is None:
-        raise DataError(f"{name}: holds no documents")
-    yield _unseen(held, seen, name)
+        raise DataError(NO_DOCUMENTS)
+    yield _unseen(held, seen)
 
 
 def _queries(data: RankingDataset, first: int, stop: int) -> RankingDataset:
     return replace(data.select(np.arange(first, stop)), original_rows=None)
 
 
-def _unseen(piece: RankingDataset, seen: set[Any], name: str) -> RankingDataset:
+def _unseen(piece: RankingDataset, seen: set[Any]) -> RankingDataset:
     ids = piece.query_ids.tolist()
     if not seen.isdisjoint(ids):
-        raise _not_grouped(name)
+        raise _not_grouped()
     seen.update(ids)
     return piece
 
 
-def _check_grouped(data: RankingDataset, name: str) -> None:
+def _check_grouped(data: RankingDataset) -> None:
     if data.original_rows is not None and (np.diff(data.original_rows) != 1).any():
-        raise _not_grouped(name)
+        raise _not_grouped()
 
 
-def _not_grouped(name: str) -> DataError:
+def _not_grouped() -> DataError:
     return DataError(
-        f"{name}: the documents of a query do not stand together, so they cannot be read piece by piece; "
+        "the documents of a query do not stand together, so they cannot be read piece by piece; "
         "`directranker convert` brings them together"
     )
 

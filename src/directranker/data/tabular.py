@@ -11,7 +11,10 @@ RankingDataset(2 documents, 2 queries, 1 feature)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,17 +24,20 @@ import pyarrow as pa
 
 from directranker.data.checking import Features, as_relevance
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import Progress, no_progress, write_atomically
-from directranker.data.grouping import group_by_query
-from directranker.data.texts import as_texts
+from directranker.data.files import Progress, no_progress, seekable, write_atomically
+from directranker.data.grouping import Grouping, group_by_query
+from directranker.data.texts import Texts, as_texts
 from directranker.errors import DataError
 
 __all__ = [
     "Columns",
     "FrameKind",
     "Layout",
+    "check_n_rows",
+    "check_types",
     "dataset_from_frame",
     "frame_from_dataset",
+    "opened_parquet",
     "read_parquet",
     "write_parquet",
 ]
@@ -39,6 +45,7 @@ __all__ = [
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 Layout = Literal["columns", "list"]
 BLOCK_ROWS = 16_384  # rows converted at a time; bounds the memory beside the array itself
+MAX_LIST = 1_000_000  # features in a list; a file may claim any number
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,10 @@ class Columns:
                 raise DataError(f"no column {name!r}; the columns are {names}{self._hint(name)}")
         if not features:
             raise DataError("no feature columns are left beside relevance, query and document")
+        counts = Counter(schema.names)
+        for name in [*special, *features]:
+            if counts[name] > 1:
+                raise DataError(f"there are {counts[name]} columns {name!r}; rename all but one")
         return Columns(self.relevance, self.query, document, features)
 
     def _check_names(self) -> None:
@@ -90,10 +101,11 @@ class Columns:
 def _index_columns(schema: pa.Schema) -> set[str]:
     """Columns that pandas wrote for its index, such as the numbers of rows that were sorted or chosen."""
     try:
-        written = (schema.pandas_metadata or {}).get("index_columns", [])
-    except ValueError:  # nothing that pandas wrote
+        written = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    except (ValueError, RecursionError):  # nothing that pandas wrote
         return set()
-    return {name for name in written if isinstance(name, str)}
+    names = written.get("index_columns") if isinstance(written, dict) else None
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 def dataset_from_frame(frame: Any, columns: Columns, *, first_row: int = 0) -> RankingDataset:
@@ -110,19 +122,30 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
+@contextmanager
+def opened_parquet(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file; any fault of its content raises a `DataError` that names the file."""
+    try:
+        with seekable(Path(path)) as source, _parquet().ParquetFile(source) as file:
+            yield file
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    except (pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
+        raise DataError(f"{path}: not a readable Parquet file: {_one_line(error)}") from None
+    except OSError as error:
+        if error.errno is not None:  # of the file system; Arrow's own errors have none
+            raise
+        raise DataError(f"{path}: not a readable Parquet file: {_one_line(error)}") from None
+
+
 def read_parquet(
     path: str | Path, *, columns: Columns | None = None, progress: Progress = no_progress
 ) -> RankingDataset:
     """Read a Parquet file in blocks: beside the array itself, memory does not grow with the file."""
-    try:
-        with _parquet().ParquetFile(path) as file:
-            n_rows = file.metadata.num_rows
-            batches = _reported(file.iter_batches(batch_size=BLOCK_ROWS), n_rows, progress)
-            return _dataset(file.schema_arrow, n_rows, batches, columns or Columns())
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from None
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+    with opened_parquet(path) as file:
+        n_rows = file.metadata.num_rows
+        batches = _reported(file.iter_batches(batch_size=BLOCK_ROWS), n_rows, progress)
+        return _dataset(file.schema_arrow, n_rows, batches, columns or Columns())
 
 
 def write_parquet(
@@ -136,7 +159,11 @@ def write_parquet(
     if layout not in ("columns", "list"):
         raise ValueError(f"layout is {layout!r}; use 'columns' or 'list'")
     schema = _table(data, 0, 0, layout).schema
-    with write_atomically(path) as temporary, _parquet().ParquetWriter(temporary, schema) as writer:
+    with (
+        write_atomically(path) as temporary,
+        temporary.open("wb") as file,
+        _parquet().ParquetWriter(file, schema) as writer,
+    ):
         for start in range(0, data.n_documents, BLOCK_ROWS * 4):
             stop = min(start + BLOCK_ROWS * 4, data.n_documents)
             writer.write_table(_table(data, start, stop, layout))
@@ -182,28 +209,56 @@ def _dataset(
     schema: Any, n_rows: int, batches: Iterable[Any], columns: Columns, first_row: int = 0
 ) -> RankingDataset:
     columns = columns.resolve(schema)
-    names = _feature_names(schema, columns)
-    features = np.empty((n_rows, len(names)), dtype=np.float32)
+    names = check_types(schema, columns)
+    features = _empty_features(n_rows, len(names))
     # Only what is not a feature is kept in Arrow's own form until the end.
     kept: dict[str, list[Any]] = {n: [] for n in (columns.relevance, columns.query, columns.document) if n}
     row = 0
     for batch in batches:
-        _fill(features[row : row + batch.num_rows], batch, columns, first_row + row)
+        if row + batch.num_rows <= n_rows:
+            _fill(features[row : row + batch.num_rows], batch, columns, first_row + row)
         row += batch.num_rows
         for name, parts in kept.items():
             parts.append(batch.column(name))
+    check_n_rows(row, n_rows)
     whole = {name: pa.chunked_array(parts, schema.field(name).type) for name, parts in kept.items()}
     return RankingDataset.from_grouping(
-        group_by_query(
-            _query_ids(whole.get(columns.query or ""), columns.query, first_row),
-            n_rows=n_rows,
-            first_row=first_row,
-        ),
+        _grouping(whole, columns.query, n_rows, first_row),
         features=features,
         relevance=_relevance(whole[columns.relevance], n_rows, columns.relevance, first_row),
         feature_names=names,
-        document_texts=as_texts(whole.get(columns.document or ""), n_rows, "document ids"),
+        document_texts=_document_texts(whole, columns.document, n_rows),
     )
+
+
+def check_n_rows(n_found: int, n_claimed: int) -> None:
+    """Check that a file holds as many rows as it says."""
+    if n_found != n_claimed:
+        raise DataError(f"the file says that it has {n_claimed} rows, but holds {n_found}; it is damaged")
+
+
+def _empty_features(n_rows: int, n_features: int) -> Features:
+    """Memory for the features of as many rows as a table claims to have."""
+    try:
+        return np.empty((n_rows, n_features), dtype=np.float32)
+    except (MemoryError, ValueError):
+        size = f"{n_rows} rows of {n_features} features, {n_rows * n_features * 4 / 1e9:.0f} GB"
+        raise DataError(f"{size} as a dense array, do not fit the memory") from None
+
+
+@contextmanager
+def _naming(column: str) -> Iterator[None]:
+    """Name the column whose values cannot be converted."""
+    try:
+        yield
+    except (DataError, pa.ArrowException, UnicodeDecodeError) as error:
+        named = f"column {column!r}"
+        text = _one_line(error)
+        raise DataError(text if named in text else f"{named}: {text}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _feature_names(schema: Any, columns: Columns) -> tuple[str, ...]:
@@ -211,9 +266,8 @@ def _feature_names(schema: Any, columns: Columns) -> tuple[str, ...]:
     for name in features:
         kind = schema.field(name).type
         if pa.types.is_fixed_size_list(kind) and len(features) == 1 and _is_number(kind.value_type):
-            stored = schema.field(name).metadata or {}
-            default = "\n".join(f"feature_{number}" for number in range(1, kind.list_size + 1))
-            return tuple(stored.get(b"names", default.encode()).decode().split("\n"))
+            with _naming(name):
+                return _names_in_list(kind.list_size, (schema.field(name).metadata or {}).get(b"names"))
         if not _is_number(kind):
             raise DataError(
                 f"column {name!r} holds {kind}, not numbers; encode it, leave it out, "
@@ -222,21 +276,68 @@ def _feature_names(schema: Any, columns: Columns) -> tuple[str, ...]:
     return tuple(features)
 
 
+def _names_in_list(size: int, stored: bytes | None) -> tuple[str, ...]:
+    """The names of the features in a column of lists: those written beside it, or numbers."""
+    if not 0 < size <= MAX_LIST:
+        raise DataError(f"holds lists of {size} numbers; give 1 to {MAX_LIST:,} features")
+    if stored is None:
+        return tuple(f"feature_{number}" for number in range(1, size + 1))
+    names = tuple(stored.decode().split("\n"))
+    if len(names) != size or len(set(names)) != size:
+        raise DataError(f"its metadata has {len(set(names))} different names for {size} features")
+    return names
+
+
 def _is_number(kind: Any) -> bool:
     is_plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     return bool(is_plain or pa.types.is_decimal(kind) or pa.types.is_null(kind))
 
 
+def _is_label(kind: Any) -> bool:
+    """Numbers, or strings that may be numbers."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return _is_number(kind) or _is_text(kind)
+
+
+def _is_id(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    return bool(_is_text(kind) or is_number)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def check_types(schema: Any, columns: Columns) -> tuple[str, ...]:
+    """The names of the features, once no column has a type that its use does not allow; nothing is read."""
+    for name, is_fine, problem in (
+        (columns.relevance, _is_label, "relevance holds {}, not numbers; map the grades to numbers first"),
+        (columns.query, _is_id, "query ids are {}; use ints or strings"),
+        (columns.document, _is_flat, "document ids are {}; use strings or ints"),
+    ):
+        if name in schema.names and not is_fine(schema.field(name).type):
+            raise DataError(f"column {name!r}: {problem.format(schema.field(name).type)}")
+    return _feature_names(schema, columns)
+
+
+def _is_flat(kind: Any) -> bool:
+    return not pa.types.is_nested(kind)
+
+
 def _fill(block: Features, batch: Any, columns: Columns, first_row: int) -> None:
     for number, name in enumerate(columns.features or ()):
-        column = batch.column(name)
-        if pa.types.is_fixed_size_list(column.type):
-            if column.null_count:
-                row = first_row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                raise DataError(f"column {name!r} has a null instead of a list in row {row}")
-            block[:] = _floats(column.flatten(), name, first_row, block.shape[1]).reshape(block.shape)
-        else:
-            block[:, number] = _floats(column, name, first_row)
+        with _naming(name):
+            column = batch.column(name)
+            if pa.types.is_fixed_size_list(column.type):
+                if column.null_count:
+                    row = first_row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+                    raise DataError(f"there is a null instead of a list in row {row}; give every row one")
+                block[:] = _floats(column.flatten(), name, first_row, block.shape[1]).reshape(block.shape)
+            else:
+                block[:, number] = _floats(column, name, first_row)
 
 
 def _floats(column: Any, name: str, first_row: int, values_per_row: int = 1) -> Features:
@@ -253,19 +354,29 @@ def _floats(column: Any, name: str, first_row: int, values_per_row: int = 1) -> 
 
 
 def _relevance(column: Any, n_rows: int, name: str, first_row: int) -> Any:
-    numbers = column.cast(pa.float64()) if _is_number(column.type) else column
-    return as_relevance(numbers.to_numpy(), n_rows, name=name, first_row=first_row)
+    with _naming(name):
+        numbers = column.cast(pa.float64()) if _is_number(column.type) else column
+        return as_relevance(numbers.to_numpy(), n_rows, name=name, first_row=first_row)
 
 
-def _query_ids(column: Any | None, name: str | None, first_row: int) -> Any:
-    if column is None:
+def _grouping(whole: dict[str, Any], name: str | None, n_rows: int, first_row: int) -> Grouping:
+    if name is None:
+        return group_by_query(None, n_rows=n_rows, first_row=first_row)
+    with _naming(name):
+        column = whole[name]
+        if column.null_count:
+            row = first_row + int(column.is_null().to_numpy().argmax())
+            raise DataError(f"the query id in row {row}, column {name!r}, is missing; give every row one")
+        column.validate(full=True)  # a file may hold text that is not UTF-8
+        return group_by_query(column.to_numpy(), n_rows=n_rows, first_row=first_row)
+
+
+def _document_texts(whole: dict[str, Any], name: str | None, n_rows: int) -> Texts | None:
+    if name is None:
         return None
-    if pa.types.is_nested(column.type):
-        raise DataError(f"column {name!r} holds {column.type}, not query ids; give one int or string per row")
-    if column.null_count:
-        row = first_row + int(column.is_null().to_numpy().argmax())
-        raise DataError(f"the query id in row {row}, column {name!r}, is missing; give every row one")
-    return column.to_numpy()
+    with _naming(name):
+        whole[name].validate(full=True)
+        return as_texts(whole[name], n_rows, "document ids")
 
 
 def _table(data: RankingDataset, start: int, stop: int, layout: Layout) -> Any:
@@ -284,6 +395,10 @@ def _table(data: RankingDataset, start: int, stop: int, layout: Layout) -> Any:
         return pa.table(table)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), data.n_features)
     names = {"names": "\n".join(data.feature_names)}
+    if names["names"].count("\n") >= data.n_features:
+        raise DataError(
+            "the name of a feature has a line break, which a column of lists cannot keep; rename it"
+        )
     fields = [pa.field(name, column.type) for name, column in table.items()]
     schema = pa.schema([*fields, pa.field("features", lists.type, metadata=names)])
     return pa.table([*table.values(), lists], schema=schema)

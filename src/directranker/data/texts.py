@@ -35,7 +35,7 @@ def as_texts(values: Any, n_rows: int, what: str) -> Texts | None:
         raise ValueError(f"{len(values)} {what} for {n_rows} rows; give one per row")
     try:
         column = values.cast(pa.large_string())
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"{what} are not text: {error}") from None
     return column.fill_null("") if column.null_count else column
 

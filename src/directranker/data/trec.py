@@ -15,6 +15,7 @@ trec_eval, the score counts and the place does not, and a document without a jud
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "document_names",
     "judged_run",
     "looks_like_qrels",
+    "parse_qrels",
     "parse_run",
     "read_qrels",
     "read_run",
@@ -79,8 +81,12 @@ def parse_run(text: bytes, *, name: str = "<text>") -> dict[Pair, float]:
 
 def read_qrels(path: str | Path) -> dict[Pair, float]:
     """The label of each document that was judged."""
-    text = Path(path).read_bytes()
-    return _parse(text, str(path), n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
+    return parse_qrels(Path(path).read_bytes(), name=str(path))
+
+
+def parse_qrels(text: bytes, *, name: str = "<text>") -> dict[Pair, float]:
+    """The same of a text in memory."""
+    return _parse(text, name, n_columns=4, column=3, kind="qrels", wanted="query 0 document label")
 
 
 def looks_like_qrels(first_line: bytes) -> bool:
@@ -173,8 +179,8 @@ def _parse(
     text: bytes, name: str, *, n_columns: int, column: int, kind: str, wanted: str
 ) -> dict[Pair, float]:
     values: dict[Pair, float] = {}
-    for number, line in enumerate(text.decode(errors="replace").split("\n"), start=1):
-        words = line.split()
+    for number, line in enumerate(io.BytesIO(text), start=1):  # not all at once: most may be blank
+        words = line.decode(errors="replace").split()
         if not words:
             continue
         try:

@@ -19,15 +19,43 @@ import yaml
 
 __all__ = ["parse_grid"]
 
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 8  # a ranker's parameter's value, which may hold lists of lists
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain YAML. Aliases and tags are refused: a few lines of them can stand for gigabytes."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(None, None, "aliases are not supported", event.start_mark)
+        if event.tag is not None:
+            raise yaml.MarkedYAMLError(None, None, "tags are not supported", event.start_mark)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(None, None, "values are nested too deeply", event.start_mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
 
 def parse_grid(path: Path) -> Mapping[str, Any]:
     """What the file says, by ranker; whether rankers and parameters exist is not looked at."""
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give 'quick', 'paper' or a file that is there")
+    with path.open("rb") as file:
+        written = file.read(MAX_BYTES + 1)
+    if len(written) > MAX_BYTES:
+        raise ValueError(f"{path}: is larger than {MAX_BYTES >> 20} MB; give a grid of rankers and values")
     try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else yaml.safe_load(text)
-    except (tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+        text = written.decode()
+        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else yaml.load(text, _Loader)  # noqa: S506
+    except RecursionError:
+        raise ValueError(f"{path}: values are nested too deeply") from None
+    except (ValueError, yaml.YAMLError) as error:
         raise ValueError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping) or not content:
         raise ValueError(f"{path}: names no ranker; write a ranker and, below it, values for its parameters")

@@ -20,6 +20,7 @@ from directranker.metrics.rules import unknown_word
 
 __all__ = ["Grid", "as_grids", "drawn_candidates", "grid_candidates", "is_distribution"]
 
+MAX_POINTS = 100_000
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """The values of each parameter; several grids are searched one after another."""
 
@@ -55,7 +56,13 @@ def grid_candidates(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
                 f"{name} is a distribution, of which a grid cannot take all; give a list of values, or "
                 "method='halving' or method='optuna'"
             )
-    return list(ParameterGrid(grids))
+    points = ParameterGrid(grids)
+    if len(points) > MAX_POINTS:
+        raise ValueError(
+            f"the grid has {len(points):,} points; give at most {MAX_POINTS:,}, or draw some with "
+            "method='halving' or method='optuna'"
+        )
+    return list(points)
 
 
 def drawn_candidates(ranker: Any, grid: Grid, n: int | None, seed: int) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import SEED, Rule, check_parameters
-from directranker.rankers.training_data import TrainingData
+from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
 
@@ -198,11 +198,13 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> TrainingData:
         data = self._grouped(X, y, qid, sample_weight, reset=True)
-        if not data.can_teach:
+        if not data.has_unequal_labels:
             raise DataError(
                 "no query has documents of two different labels, so there is nothing to learn an order from; "
                 f"look at the labels and at qid (n_samples={len(data.relevance)}, n_queries={data.n_queries})"
             )
+        if not data.has_varying_features:
+            raise DataError(NOTHING_VARIES)
         return data
 
     def _evaluation_data(self, eval_set: EvalSet) -> TrainingData:

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 
 from directranker.data.transforms import bins_of
 from directranker.data.transforms.base import RowTransform
+from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, meant_encoding
 from directranker.rankers.net_parameters import NET_RULES, check_training
 from directranker.rankers.net_ranker import AUTO, NetRanker, chosen_layers
-from directranker.rankers.training_data import TrainingData
+from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
 from directranker.rankers.validation import stopping_part
 from directranker.training.records import EpochRecord
@@ -287,6 +288,8 @@ class DirectRanker(NetRanker):
 
     def _input_shape(self) -> tuple[int, ...]:
         n_columns = n_columns_of(self.transform_)
+        if n_columns == 0:  # features that vary too rarely for the sample that a transform is fitted on
+            raise DataError(NOTHING_VARIES)
         shape: tuple[int, ...] = getattr(self, "input_shape_", (n_columns,))
         if math.prod(shape) != n_columns:
             raise ValueError(

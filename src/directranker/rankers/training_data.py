@@ -16,7 +16,13 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.data.grouping import means_of_queries, rows_of_queries
 
-__all__ = ["TrainingData"]
+__all__ = ["NOTHING_VARIES", "TrainingData"]
+
+NOTHING_VARIES = (
+    "no feature varies: all training documents have the same values, so no order can be learned from them; "
+    "check how the features were made and read"
+)
+BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,21 @@ class TrainingData:
 
     @property
     def can_teach(self) -> bool:
+        """Whether any query has documents of two different labels, and any two documents differ."""
+        return self.has_unequal_labels and self.has_varying_features
+
+    @property
+    def has_varying_features(self) -> bool:
+        """Whether any feature has two different values; NaN counts as one."""
+        rows = np.arange(len(self.table)) if self.rows is None else self.rows
+        for start in range(0, len(rows), BLOCK_ROWS):  # in most data the first block tells
+            block, first = self.table[rows[start : start + BLOCK_ROWS]], self.table[rows[0]]
+            if ((block != first) & ~(np.isnan(block) & np.isnan(first))).any():
+                return True
+        return False
+
+    @property
+    def has_unequal_labels(self) -> bool:
         """Whether any query has documents of two different labels."""
         if not len(self.relevance):
             return False

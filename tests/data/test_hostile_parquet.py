@@ -1,0 +1,159 @@
+"""Parquet that was crafted or damaged: it is read, or a `DataError` names the file and the column."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from directranker.data.dataset import RankingDataset
+from directranker.data.formats import read_dataset
+from directranker.data.streaming import stream_dataset, stream_parquet
+from directranker.data.tabular import Columns, read_parquet, write_parquet
+from directranker.errors import DataError
+
+from hostile_parquet import N_ROWS, ROLES, arrow_columns, as_parquet, crafted_tables, mutated, with_column
+
+Reader = Callable[[Path], Any]
+
+
+def stream(path: Path) -> list[RankingDataset]:
+    return list(stream_dataset(path))
+
+
+@pytest.fixture(params=[read_dataset, stream])
+def reader(request: pytest.FixtureRequest) -> Reader:
+    """Everything that reads a Parquet file."""
+    chosen: Reader = request.param
+    return chosen
+
+
+def accepts(reader: Reader, path: Path, *names: str) -> bool:
+    """Whether a file is read; if not, the error must be one line that names the file and these."""
+    try:
+        reader(path)
+    except DataError as error:
+        message = str(error)
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        assert all(name in message for name in names) or "do not stand together" in message
+        return False
+    return True
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_any_type_in_any_role_is_read_or_named(tmp_path: Path, reader: Reader, role: str) -> None:
+    path, accepted = tmp_path / "data.parquet", set()
+    for kind, column in arrow_columns().items():
+        for with_null in (False, True):
+            try:
+                content = as_parquet(with_column(role, column, with_null=with_null))
+            except pa.ArrowException:  # Arrow itself has no nulls of this type
+                continue
+            if content is not None:
+                path.write_bytes(content)
+                if accepts(reader, path, repr(role)) and not with_null:
+                    accepted.add(kind)
+    assert {"int64", "float", "double"} <= accepted
+    assert not accepted & {"list", "struct", "map", "tensor"}
+    assert ("string" in accepted) == (role in ("qid", "docid"))
+    assert ("decimal128(38, 0)" in accepted) == (role != "qid")
+
+
+def test_crafted_metadata_is_read_or_named(tmp_path: Path, reader: Reader) -> None:
+    path = tmp_path / "data.parquet"
+    for name, table in crafted_tables():
+        content = as_parquet(table)
+        if content is not None:
+            path.write_bytes(content)
+            is_fine = accepts(reader, path)
+            assert is_fine or not name.startswith("pandas metadata"), name  # which is not ours
+
+
+def test_damaged_files_are_read_or_named(tmp_path: Path, reader: Reader) -> None:
+    path = tmp_path / "data.parquet"
+    for layout in ("columns", "list"):
+        write_parquet(RankingDataset.from_arrays(np.eye(6), range(6), qid=[1] * 6), path, layout=layout)
+        content = path.read_bytes()
+        for number in range(150):
+            path.write_bytes(mutated(content, np.random.default_rng(number)))
+            accepts(reader, path)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (b"a\nb\nc", "3 different names for 2 features"),
+        (b"a\na", "1 different names for 2 features"),
+        (b"\xff\nb", "utf-8"),
+    ],
+)
+def test_names_in_lists_must_fit(tmp_path: Path, reader: Reader, names: bytes, problem: str) -> None:
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(N_ROWS * 2, np.float32)), 2)
+    field = pa.field("features", lists.type, metadata={b"names": names})
+    table = with_column("feature_1", pa.nulls(N_ROWS)).drop_columns(["feature_1"]).append_column(field, lists)
+    pq.write_table(table, tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=f"data.parquet: column 'features': .*{problem}"):
+        reader(tmp_path / "data.parquet")
+
+
+def test_a_list_cannot_keep_a_name_of_two_lines(tmp_path: Path) -> None:
+    data = RankingDataset.from_arrays([[1.0, 2.0]], [0], feature_names=("a\nb", "c"))
+    with pytest.raises(DataError, match="line break"):
+        write_parquet(data, tmp_path / "data.parquet", layout="list")
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path, reader: Reader) -> None:
+    columns = with_column("feature_1", pa.nulls(N_ROWS)).columns
+    pq.write_table(pa.table(columns, names=["qid", "relevance", "a", "a"]), tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=r"data.parquet: there are 2 columns 'a'; rename all but one"):
+        reader(tmp_path / "data.parquet")
+
+
+def test_a_row_of_a_later_piece_is_found(tmp_path: Path) -> None:
+    labels = np.zeros(10_000)
+    labels[9_000] = np.nan
+    table = pa.table({"qid": np.arange(10_000), "relevance": labels, "a": labels * 0})
+    pq.write_table(table, tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=r"'relevance': label nan in row 808; .*counted from row 8192 on"):
+        list(stream_parquet(tmp_path / "data.parquet"))
+    with pytest.raises(DataError, match="'relevance': label nan in row 9000"):
+        read_parquet(tmp_path / "data.parquet")
+
+
+def test_what_the_file_system_says_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_parquet(tmp_path / "none.parquet")
+    with pytest.raises(IsADirectoryError):
+        read_parquet(tmp_path)
+
+
+def test_parquet_may_come_through_a_pipe(tmp_path: Path, reader: Reader) -> None:
+    data = RankingDataset.from_arrays(np.eye(3), [0, 1, 2], qid=[1, 1, 2])
+    write_parquet(data, tmp_path / "data.parquet")
+    pipe = tmp_path / "pipe.parquet"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes((tmp_path / "data.parquet").read_bytes()))
+    writer.start()
+    found = reader(pipe)
+    writer.join()
+    assert sum(part.n_documents for part in ([found] if isinstance(found, RankingDataset) else found)) == 3
+
+
+def test_a_name_need_not_be_text(tmp_path: Path, reader: Reader) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet"))
+    write_parquet(RankingDataset.from_arrays([[1.0]], [0], qid=[1]), path)
+    reader(path)
+
+
+def test_floats_of_sixteen_bits_may_be_query_ids(tmp_path: Path) -> None:
+    table = with_column("qid", pa.array(np.repeat([3, 4], 3).astype(np.float16)))
+    pq.write_table(table, tmp_path / "data.parquet")
+    assert read_parquet(tmp_path / "data.parquet", columns=Columns()).query_ids.tolist() == [3, 4]
