@@ -193,6 +193,37 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
     assert measured == pytest.approx(best, abs=1e-6)
 
 
+def stopping_parameter(ranker: Ranker) -> str | None:
+    """Its own parameter `early_stopping`, or that of the ranker inside."""
+    named = (name for name in ranker.get_params() if name.rpartition("__")[2] == "early_stopping")
+    return next(named, None)
+
+
+STOPPING = {
+    **{name: ranker for name, ranker in RANKERS.items() if stopping_parameter(ranker) is not None},
+    # A teacher and a choice of encoding, which are trained with early stopping of their own.
+    "DirectRanker, taught": DirectRanker(**{**QUICK, "max_epochs": 2}, teacher="trees"),
+}
+
+
+@pytest.mark.parametrize("name", STOPPING)
+def test_without_early_stopping_an_eval_set_is_only_recorded(name: str, data: RankingDataset) -> None:
+    train, other = data.select(range(40)), data.select(range(40, 60))
+    # Labels against those that are learnt from: whatever looks at them stops at once, or chooses otherwise.
+    against = (other.features, other.relevance.max() - other.relevance, other.qid)
+    ranker = clone(STOPPING[name])
+    ranker.set_params(**{str(stopping_parameter(ranker)): False})
+    alone = clone(ranker).fit(train)
+    watched = clone(ranker).fit(train, eval_set=against)
+    np.testing.assert_array_equal(watched.predict(other), alone.predict(other))
+    for one, two in zip(getattr(alone, "rankers_", [alone]), getattr(watched, "rankers_", [watched])):
+        assert {record.metric for record in one.history_} == {None}
+        assert len(two.history_) == len(one.history_)
+        assert all(np.isfinite(record.metric) for record in two.history_)
+        kept = [name for name in ("best_epoch_", "best_round_") if hasattr(one, name)]
+        assert [getattr(one, name) for name in kept] == [getattr(two, name) for name in kept]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

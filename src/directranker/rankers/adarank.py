@@ -63,7 +63,8 @@ class AdaRank(MetricClimber):
         on the training part alone. It should bring features to one scale, as α does not know theirs.
     early_stopping, patience, validation_fraction
         Stop after `patience` rounds without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the best round.
+        queries that is then held out, and keep the best round. With `early_stopping=False` all rounds are
+        kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
         Draws the held-out queries; nothing else is random.
     progress

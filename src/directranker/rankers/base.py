@@ -67,7 +67,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         sample_weight
             One per row, or one per query in the order in which queries first appear.
         eval_set
-            Data for early stopping, never for learning: a data set or (X, y, qid).
+            Data for early stopping, never for learning: a data set or (X, y, qid). With
+            `early_stopping=False` a ranker only records its metric.
 
         """
         data = self._training_data(X, y, qid, sample_weight)

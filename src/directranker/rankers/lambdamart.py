@@ -107,7 +107,8 @@ class LambdaMART(Ranker):
         How many different values of a feature are told apart.
     early_stopping, patience, validation_fraction
         Stop after `patience` trees without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the trees up to the best one.
+        queries that is then held out, and keep the trees up to the best one. With `early_stopping=False` all
+        trees are kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
         The same number gives the same ranker, on any number of threads.
     n_jobs
@@ -196,8 +197,14 @@ class LambdaMART(Ranker):
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         metric = self._checked_metric()
         seed = as_seed(self.random_state)
-        fraction = self.validation_fraction if self.early_stopping else None
-        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
+        data, validation = stopping_part(
+            data,
+            validation,
+            metric,
+            fraction=self.validation_fraction,
+            seed=seed,
+            early_stopping=self.early_stopping,
+        )
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
         self._boost(booster, lambdas, data, validation, metric)
@@ -244,10 +251,11 @@ class LambdaMART(Ranker):
     ) -> None:
         fitness = _measuring(metric, data.take(_first_queries(data, MEASURED_ROWS)))
         measure = None if validation is None else _measuring(metric, validation)
+        stops_early = self.early_stopping and measure is not None
         rounds = Rounds(
             type(self).__name__,
             self.max_trees,
-            patience=self.patience if self.early_stopping and measure is not None else None,
+            patience=self.patience if stops_early else None,
             progress=self.progress,
             callbacks=self.callbacks,
         )
@@ -259,7 +267,7 @@ class LambdaMART(Ranker):
                 rounds.finish("converged")
         self.history_ = rounds.history
         self.n_rounds_ = len(rounds.history)
-        self.best_round_ = self.n_rounds_ if measure is None else rounds.best
+        self.best_round_ = rounds.best if stops_early else self.n_rounds_
         self.stopped_ = rounds.stopped
         # The fitted trees come from text, so that those of a saved ranker are the same.
         self.booster_ = trees_from_text(booster.model_to_string(num_iteration=self.best_round_))
