@@ -172,6 +172,20 @@ def test_weights_count(data: RankingDataset) -> None:
     assert not np.allclose(clone(ranker).fit(data).predict(data), weighted)
 
 
+def test_weights_of_a_data_set_are_in_its_own_order(data: RankingDataset) -> None:
+    X, y, qid = arrays(data)
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=qid[shuffled])
+    for part in (mixed, mixed.split(0.5, random_state=0)[1]):
+        weight = 1 + (part.features[:, 0] > np.median(part.features[:, 0])) * 9.0
+        fitted = RankSVM(tolerance=1e-8).fit(part, sample_weight=weight)
+        as_arrays = RankSVM(tolerance=1e-8).fit(
+            part.features, part.relevance, qid=part.qid, sample_weight=weight
+        )
+        np.testing.assert_allclose(fitted.coef_, as_arrays.coef_, rtol=1e-5, atol=1e-7)
+        assert not np.allclose(fitted.coef_, RankSVM(tolerance=1e-8).fit(part).coef_, rtol=1e-2)
+
+
 @pytest.mark.parametrize("name", ["DirectRanker", "LambdaMART", "AdaRank", "CoordinateAscent", "ESRank"])
 @pytest.mark.parametrize("per", ["query", "row"])
 def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: str) -> None:

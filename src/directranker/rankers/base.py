@@ -65,7 +65,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         qid
             The query of each row; without it all rows are one list.
         sample_weight
-            One per row, or one per query in the order in which queries first appear.
+            One per row, or one per query in the order in which queries first appear; for a `RankingDataset`
+            both in its own order, so that `sample_weight[i]` is the weight of `X.relevance[i]`.
         eval_set
             Data for early stopping, never for learning: a data set or (X, y, qid). With
             `early_stopping=False` a ranker only records its metric.
@@ -205,7 +206,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, RankingDataset):
             if y is not None or qid is not None:
                 raise TypeError("a RankingDataset brings its own labels and queries; leave out y and qid")
-            weights = _weights(sample_weight, X.original_rows, len(table), X.n_queries)
+            weights = _weights(sample_weight, None, len(table), X.n_queries)
             return TrainingData(table, None, X.relevance, X.offsets, *weights)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
