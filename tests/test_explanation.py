@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from directranker import RankingDataset, example_dataset
 from directranker.explanation import explain_difference, explain_differences
@@ -38,8 +39,8 @@ def test_parts_sum_to_the_difference(ranker: Ranker, left_over: float, data: Ran
     best, worst = int(scores.argmax()), int(scores.argmin())
     found = explain_difference(ranker, query, better=best, worse=worst)
     assert found.difference == pytest.approx(float(scores[best]) - float(scores[worst]))
-    assert found.contributions.sum() == pytest.approx(found.difference, rel=1e-12)
-    assert abs(found.left_over) < left_over
+    assert found.contributions.sum() + found.left_over == pytest.approx(found.difference, rel=1e-12)
+    assert abs(found.left_over) < left_over * abs(found.difference)
     back = explain_difference(ranker, query, better=worst, worse=best)
     np.testing.assert_allclose(back.contributions, -found.contributions, rtol=1e-6, atol=1e-9)
 
@@ -71,6 +72,26 @@ def test_several_pairs_are_explained_as_each_alone(data: RankingDataset) -> None
         alone = explain_difference(ranker, query, better=better, worse=worse)
         np.testing.assert_allclose(found.contributions, alone.contributions, rtol=1e-9, atol=1e-12)
         assert (found.scores, found.method) == (alone.scores, alone.method)
+
+
+class Steps(torch.nn.Module):
+    """A net that jumps: its gradient is 0 wherever it has one."""
+
+    out_features = 1
+
+    def forward(self, documents: torch.Tensor) -> torch.Tensor:
+        return documents.sum(dim=1, keepdim=True).sign() + 0 * documents[:, :1]
+
+
+def test_what_no_gradient_sees_is_left_over(data: RankingDataset) -> None:
+    ranker = DirectRanker(feature_net=Steps(), transform="standard", max_epochs=1, random_state=0).fit(data)
+    sums = ranker.transform_.transform(data.features).sum(axis=1)
+    better, worse = int(sums.argmax()), int(sums.argmin())
+    pair = RankingDataset.from_arrays(data.features[[better, worse]], [1, 0])
+    found = explain_difference(ranker, pair, better=0, worse=1)
+    assert abs(found.difference) > 0.01
+    assert not found.contributions.any()
+    assert found.left_over == found.difference
 
 
 def test_wrong_rows(data: RankingDataset) -> None:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from directranker import DirectRanker, GaussianClasses, OrderClassifier
+from directranker import DirectRanker, GaussianClasses, OrderClassifier, TrainingWarning
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 
@@ -44,6 +44,7 @@ def classifier(**options: Any) -> OrderClassifier:
     return OrderClassifier(DirectRanker(max_epochs=15, **QUICK), random_state=0, **options)
 
 
+@pytest.mark.filterwarnings("ignore:thresholds='peaks' may be arbitrary.*0.74")
 @pytest.mark.parametrize("thresholds", ["labels", "peaks"])
 def test_ordered_classes_are_found(ordered: tuple[Any, Any], thresholds: str) -> None:
     X, y = ordered
@@ -94,6 +95,22 @@ def test_peaks_move_with_unlabelled_rows(ordered: tuple[Any, Any]) -> None:
     assert fitted.score(X, y) > 0.9
     assert not np.array_equal(fitted.predict_proba(X), slope_before)
     assert (fitted.predict_proba(X).argmax(axis=1) == fitted.predict(X)).all()
+
+
+def test_thresholds_do_not_move_to_peaks_that_chance_explains(ordered: tuple[Any, Any]) -> None:
+    X, y = ordered
+    fitted = classifier().fit(X, y)
+    before = fitted.thresholds_.copy()
+    one_class = X[y == 1]
+    with pytest.warns(TrainingWarning, match=r"stay as they were: .* all 3 classes \(confidences 0\..*, 0\."):
+        assert fitted.find_thresholds(one_class) is fitted
+    np.testing.assert_array_equal(fitted.thresholds_, before)
+    assert not np.array_equal(fitted.find_thresholds(one_class, confidence=0).thresholds_, before)
+    with pytest.raises(ValueError, match=r"confidence is 1\.5; give a number from 0"):
+        fitted.find_thresholds(X, confidence=1.5)
+    noise = np.random.default_rng(0).normal(size=(80, 2))
+    with pytest.warns(TrainingWarning, match="thresholds='peaks' may be arbitrary: .* thresholds='labels'"):
+        classifier(thresholds="peaks").fit(noise, np.arange(80) % 2)
 
 
 def test_peaks_need_rows_that_differ(ordered: tuple[Any, Any]) -> None:

@@ -107,7 +107,8 @@ def test_a_pick_that_does_harm_is_taken_back() -> None:
     fitness = [record.fitness for record in careful.history_]
     assert min(np.diff(fitness)) > -0.01
     assert len(careful.features_) < careful.n_rounds_ == len(careful.history_)
-    none_left = published(**options, tolerance=-1.0).fit(data)  # nothing is good enough
+    with pytest.warns(TrainingWarning, match="kept no feature"):
+        none_left = published(**options, tolerance=-1.0).fit(data)  # nothing is good enough
     assert none_left.stopped_ == "converged"
     assert none_left.n_rounds_ == data.n_features
     assert not none_left.coef_.any()
@@ -172,6 +173,7 @@ def test_queries_without_a_relevant_document_do_not_count() -> None:
 def test_what_cannot_be_learnt_from_is_refused() -> None:
     X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
     fractions = np.arange(20) % 3 / 4
+    X[:, 0] += 8 * fractions
     with pytest.raises(DataError, match=r"^no query counts under ndcg@10:paper"):
         AdaRank(metric="ndcg@10").fit(X, fractions, qid=qid)
     AdaRank().fit(X, fractions, qid=qid)
@@ -192,3 +194,11 @@ def test_a_feature_that_ranks_all_right_and_one_that_is_constant() -> None:
     assert set(ranker.features_) == {1}
     assert np.isfinite(ranker.coef_).all()
     assert ranker.score(X, y, qid=np.arange(20) // 4) == 1
+
+
+def test_no_feature_that_helps_is_a_warning() -> None:
+    X, y, qid = np.arange(12.0)[:, None], np.tile([2, 1, 0], 4), np.repeat(np.arange(4), 3)
+    against = AdaRank(early_stopping=False)
+    with pytest.warns(TrainingWarning, match="AdaRank kept no feature, so all 1 weights are 0 .*negative=True"):
+        assert against.fit(X, y, qid=qid).coef_.tolist() == [0]
+    assert against.set_params(negative=True).fit(X, y, qid=qid).coef_[0] < 0

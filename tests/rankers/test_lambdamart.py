@@ -94,10 +94,51 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
         assert evaluate(test.relevance, scores, offsets=test.offsets, metrics="map")["map"] > 0.6
 
 
+@pytest.mark.parametrize("k", [None, 3])
+def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
+    cut = "" if k is None else f"@{k}"
+    options: dict[str, Any] = {"max_trees": 1, "learning_rate": 1.0, "subsample": 1.0, "feature_fraction": 1.0}
+    few, y = data.select(range(2)), data.relevance[: data.offsets[2]] - 2.0  # below 0, too
+    trees = LambdaMART(
+        **options, n_leaves=2, min_leaf_documents=1, metric="map@2:graded",
+        pair_weight=f"delta_ndcg{cut}", early_stopping=False, random_state=0,
+    ).fit(few.features, y, qid=few.qid)  # fmt: skip
+    # A leaf's value is −Σ gradient / Σ curvature of its documents.
+    gradient, curvature = literal_swaps(y - y.min(), few.offsets, k)
+    scores = trees.predict(few)
+    assert len(set(scores)) == 2
+    for value in set(scores):
+        leaf = scores == value
+        assert value == pytest.approx(-gradient[leaf].sum() / curvature[leaf].sum(), rel=1e-3)
+    assert trees.history_[0].fitness == pytest.approx(Metric.parse("map@2")(y, scores, offsets=few.offsets))
+
+
+def literal_swaps(labels: Any, offsets: Any, k: int | None) -> tuple[Any, Any]:
+    """Gradient and curvature of all pairs at scores 0, where the more relevant document stands first."""
+    gradient, curvature = np.zeros((2, len(labels)))
+    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+        order = start + np.argsort(-labels[start:stop], kind="stable")
+        ranks = np.arange(1, len(order) + 1)
+        discounts = np.where(ranks <= (k or len(order)), 1 / np.log2(ranks + 1), 0)
+        gains = 2 ** labels[order] - 1
+        for i in range(len(order)):
+            for j in np.flatnonzero(labels[order] < labels[order[i]]):
+                weight = abs((gains[i] - gains[j]) * (discounts[i] - discounts[j])) / (gains @ discounts)
+                gradient[order[i]] -= weight / 2
+                gradient[order[j]] += weight / 2
+                curvature[[order[i], order[j]]] += weight / 4
+    return gradient, curvature
+
+
 @pytest.mark.filterwarnings("ignore:early stopping is off")
 def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
-    with pytest.raises(ValueError, match="LambdaMART climbs 'ndcg', 'ndcg@k' or 'map'"):
-        LambdaMART(metric="err").fit(data)
+    for metric in ("err", "map@1"):
+        message = rf"metric is '{metric}:paper'; LambdaMART optimises 'ndcg', .* set pair_weight to what"
+        with pytest.raises(ValueError, match=message):
+            LambdaMART(metric=metric).fit(data)
+    for weight in ("label_difference", "delta_map@3", "delta_nddcg"):
+        with pytest.raises(ValueError, match="pair_weight"):
+            LambdaMART(pair_weight=weight).fit(data)
     with pytest.raises(DataError, match="no query has documents both from label 1 on and below"):
         LambdaMART(metric="map").fit(data.features, data.relevance * 0.1, qid=data.qid)
 

@@ -77,7 +77,7 @@ def test_weights_are_those_of_a_solver_on_explicit_pairs(
     few = data.select(range(4))
     query_weight = np.linspace(0.5, 2, few.n_queries)
     options: dict[str, Any] = {"cost": cost, "l2": l2, "normalise": normalise, "pairs": pairs}
-    ranker = RankSVM(transform="none", tolerance=1e-7, **options).fit(few, sample_weight=query_weight)
+    ranker = RankSVM(transform="none", tolerance=1e-6, **options).fit(few, sample_weight=query_weight)
     assert ranker.stopped_ == "converged"
     differences, query = pair_differences(few, pairs)
     weights = pair_weights(query, normalise, query_weight)
@@ -153,6 +153,15 @@ def test_nothing_to_tell_documents_apart_by() -> None:
     ranker = RankSVM().fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2])
     assert ranker.coef_.tolist() == [0, 0]
     assert (ranker.gap_, ranker.n_rounds_, ranker.stopped_) == (0, 0, "converged")
+
+
+def test_a_tolerance_beyond_the_precision_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    with pytest.warns(TrainingWarning, match=r"stopped at gap_=.*, above tolerance=1e-17: .* take a larger"):
+        ranker = RankSVM(cost="hinge", tolerance=1e-17).fit(X, y, qid=qid)
+    assert ranker.stopped_ == "precision"
+    assert 0 < ranker.gap_ < 1e-5  # of the best weights, not of the last ones
 
 
 def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:

@@ -292,6 +292,20 @@ def test_weights_count(data: RankingDataset) -> None:
     assert not np.allclose(clone(ranker).fit(data).predict(data), weighted)
 
 
+def test_weights_of_a_data_set_are_in_its_own_order(data: RankingDataset) -> None:
+    X, y, qid = arrays(data)
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=qid[shuffled])
+    for part in (mixed, mixed.split(0.5, random_state=0)[1]):
+        weight = 1 + (part.features[:, 0] > np.median(part.features[:, 0])) * 9.0
+        fitted = RankSVM(tolerance=1e-8).fit(part, sample_weight=weight)
+        as_arrays = RankSVM(tolerance=1e-8).fit(
+            part.features, part.relevance, qid=part.qid, sample_weight=weight
+        )
+        np.testing.assert_allclose(fitted.coef_, as_arrays.coef_, rtol=1e-5, atol=1e-7)
+        assert not np.allclose(fitted.coef_, RankSVM(tolerance=1e-8).fit(part).coef_, rtol=1e-2)
+
+
 @pytest.mark.parametrize("name", ["DirectRanker", "LambdaMART", "AdaRank", "CoordinateAscent", "ESRank"])
 @pytest.mark.parametrize("per", ["query", "row"])
 def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: str) -> None:
@@ -311,6 +325,37 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
         sample_weight=held_out.weight_of_queries,
     )
     assert measured == pytest.approx(best, abs=1e-6)
+
+
+def stopping_parameter(ranker: Ranker) -> str | None:
+    """Its own parameter `early_stopping`, or that of the ranker inside."""
+    named = (name for name in ranker.get_params() if name.rpartition("__")[2] == "early_stopping")
+    return next(named, None)
+
+
+STOPPING = {
+    **{name: ranker for name, ranker in RANKERS.items() if stopping_parameter(ranker) is not None},
+    # A teacher and a choice of encoding, which are trained with early stopping of their own.
+    "DirectRanker, taught": DirectRanker(**{**QUICK, "max_epochs": 2}, teacher="trees"),
+}
+
+
+@pytest.mark.parametrize("name", STOPPING)
+def test_without_early_stopping_an_eval_set_is_only_recorded(name: str, data: RankingDataset) -> None:
+    train, other = data.select(range(40)), data.select(range(40, 60))
+    # Labels against those that are learnt from: whatever looks at them stops at once, or chooses otherwise.
+    against = (other.features, other.relevance.max() - other.relevance, other.qid)
+    ranker = clone(STOPPING[name])
+    ranker.set_params(**{str(stopping_parameter(ranker)): False})
+    alone = clone(ranker).fit(train)
+    watched = clone(ranker).fit(train, eval_set=against)
+    np.testing.assert_array_equal(watched.predict(other), alone.predict(other))
+    for one, two in zip(getattr(alone, "rankers_", [alone]), getattr(watched, "rankers_", [watched])):
+        assert {record.metric for record in one.history_} == {None}
+        assert len(two.history_) == len(one.history_)
+        assert all(np.isfinite(record.metric) for record in two.history_)
+        kept = [name for name in ("best_epoch_", "best_round_") if hasattr(one, name)]
+        assert [getattr(one, name) for name in kept] == [getattr(two, name) for name in kept]
 
 
 @pytest.mark.parametrize(

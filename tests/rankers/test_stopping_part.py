@@ -44,6 +44,8 @@ def test_an_eval_set_of_equal_labels(ranker: Ranker, data: RankingDataset) -> No
     with pytest.warns(TrainingWarning, match="eval_set: no query counts under"):
         ranker.fit(data, eval_set=nothing)
     assert len(ranker.history_) == 5
+    with pytest.warns(TrainingWarning, match="no metric is recorded: eval_set: no query counts under"):
+        clone(ranker).set_params(early_stopping=False).fit(data, eval_set=nothing)
 
 
 def test_rates_between_0_and_1(data: RankingDataset) -> None:

@@ -25,11 +25,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from directranker.classification.boundaries import class_boundaries
+from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, check_finite, naming_columns
+from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics.rules import unknown_word
 from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker
@@ -47,6 +48,7 @@ RULES: dict[str, Rule] = {
 # Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
 # ends too soon. On 200 tumours with 7 malignant ones average precision is .98 after 500 steps, .90 with it.
 FEW_ROWS, N_STEPS = 10_000, 500
+CONFIDENCE = 0.95  # of each peak, below which a fit with thresholds="peaks" warns
 
 
 class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,7 +61,8 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         10,000 rows, else with early stopping.
     thresholds
         `"labels"`: where the held-out rows make both neighbouring classes equally likely; `"peaks"`: where
-        their scores thin out (`class_boundaries`), whatever their labels.
+        their scores thin out (`class_boundaries`), whatever their labels, with a warning where that is not
+        clear.
     class_order
         The classes from lowest to highest; else as they sort.
     class_weight
@@ -116,15 +119,18 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ranker_, scores = held_out.ranker, held_out.scores
         weights = compute_sample_weight(self.class_weight, labels[held_out.rows])
         n_classes = len(self.classes_)
-        peaks = _peaks(scores, n_classes) if self.thresholds == "peaks" else None
+        peaks = self._fitted_peaks(scores) if self.thresholds == "peaks" else None
         self._model = NeighbouringOdds.fit(
             scores, codes[held_out.rows], n_classes, weights=weights, thresholds=peaks
         )
         self.thresholds_ = self._model.thresholds
         return self
 
-    def find_thresholds(self, X: Any) -> Self:
+    def find_thresholds(self, X: Any, *, confidence: float = 0.95) -> Self:
         """Move the thresholds to the peaks of these unlabelled rows, such as those to be classified.
+
+        Where one of the peaks has less than this confidence (see `class_boundaries`), as in rows of one class
+        only, all thresholds stay as they are, with a warning. With `confidence=0` they always move.
 
         >>> X = np.concatenate([np.zeros(50), np.full(50, 9.0)])[:, None] + np.linspace(0, 1, 100)[:, None]
         >>> classifier = OrderClassifier(DirectRanker(transform="standard", random_state=0), random_state=0)
@@ -132,8 +138,18 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         [False, True]
         """
         check_is_fitted(self)
+        if not 0 <= confidence < 1:
+            raise ValueError(f"confidence is {confidence}; give a number from 0 up to, but not including, 1")
         scores = self._scores(self._table(X))
-        self.thresholds_ = _peaks(scores, len(self.classes_))
+        found = _peaks(scores, len(self.classes_))
+        if (found.confidences < confidence).any():
+            warn_caller(
+                f"the thresholds stay as they were: {_unclear(found, scores)}, and confidence is "
+                f"{confidence:g}. Give more rows, and rows of all classes, or a lower confidence",
+                TrainingWarning,
+            )
+            return self
+        self.thresholds_ = found.thresholds
         self._model = NeighbouringOdds(self._model.slope, self.thresholds_)
         return self
 
@@ -208,6 +224,16 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = [name for name in ranker.get_params() if name.rpartition("__")[2] == "random_state"]
         return ranker.set_params(**{name: seed for name in names if ranker.get_params()[name] is None})
 
+    def _fitted_peaks(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = _peaks(scores, len(self.classes_))
+        if (found.confidences < CONFIDENCE).any():
+            warn_caller(
+                f"thresholds='peaks' may be arbitrary: {_unclear(found, scores)}. Take "
+                "thresholds='labels', or give more rows",
+                TrainingWarning,
+            )
+        return found.thresholds
+
     def _table(self, X: Any) -> Features:
         with naming_columns(X), np.errstate(over="ignore"):
             table: Features = validate_data(
@@ -226,15 +252,23 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _peaks(scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Thresholds between so many classes, from scores alone."""
+def _peaks(scores: NDArray[np.float64], n_classes: int) -> Boundaries:
+    """Thresholds between so many classes, from scores alone, and how clear they are."""
     try:
-        return class_boundaries(scores, n_classes).thresholds
+        return class_boundaries(scores, n_classes)
     except ValueError:
         raise ValueError(
             f"{len(scores)} rows have fewer different scores than {n_classes} classes need; give more rows, "
             "or take thresholds from labels"
         ) from None
+
+
+def _unclear(found: Boundaries, scores: NDArray[np.float64]) -> str:
+    confidences = ", ".join(f"{confidence:.2f}" for confidence in found.confidences)
+    return (
+        f"the scores of {len(scores)} rows do not thin out clearly between all {found.n_classes} classes "
+        f"(confidences {confidences})"
+    )
 
 
 def default_ranker(seed: int, n_rows: int) -> DirectRanker:

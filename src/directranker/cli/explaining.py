@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
+SHOWN = 5e-5  # what four decimals show
+
 
 def explain(
     model: ModelPath,
@@ -28,7 +30,9 @@ def explain(
     as_json: AsJson = False,
     trust: Trust = None,
 ) -> None:
-    """Show what each feature adds to the difference of two documents' scores; the parts sum to it.
+    """Show what each feature adds to the difference of two documents' scores.
+
+    The parts sum to it; what no feature accounts for has a row of its own.
 
     Example: `directranker explain model example --query 10 --better 1 --worse 2`
     """
@@ -95,6 +99,8 @@ def _print(explanation: Explanation, top: int) -> None:
     rest = order[len(shown) :]
     if len(rest):
         table.add_row(f"{len(rest)} others", "", "", f"{explanation.contributions[rest].sum():+.4f}")
+    if abs(explanation.left_over) >= SHOWN:
+        table.add_row("no feature", "", "", f"{explanation.left_over:+.4f}")
     table.add_row("sum", "", "", f"{explanation.difference:+.4f}")
     out = console()
     out.print(

@@ -40,7 +40,7 @@ MOST_DOCUMENTS = 200  # of a query that is shown, if there are such
 MOST_EXPLAINED = 10  # documents of a query, each pair of which is explained
 MOST_FEATURES = 8  # of a pair that are kept one by one; the others together
 MOST_RECORDS = 120  # of a training's history
-STEPS = 24  # of the integral; what so few leave over is spread
+STEPS = 24  # of the integral
 
 
 def shown_queries(data: RankingDataset, n: int) -> tuple[int, ...]:
@@ -118,7 +118,10 @@ def _query(estimator: Any, query: RankingDataset, scores: NDArray[Any]) -> dict[
 
 
 def _why(ranker: Ranker, query: RankingDataset) -> dict[str, Any] | None:
-    """For each pair the features that add most, what each adds, and what all others add together."""
+    """For each pair the features that add most, what each adds, and what is left of the difference.
+
+    That is what all other features add, and the `left_over` of the explanation.
+    """
     try:
         pairs = pairs_of(explained_rows(query.relevance))
         explanations = explain_differences(ranker, query, pairs, steps=STEPS)
@@ -135,7 +138,7 @@ def _why(ranker: Ranker, query: RankingDataset) -> dict[str, Any] | None:
         ],
         "others": _short(
             [
-                one.contributions.sum() - one.contributions[features].sum()
+                one.difference - one.contributions[features].sum()
                 for one, features in zip(explanations, kept, strict=True)
             ]
         ),

@@ -3,11 +3,13 @@
 LambdaMART climbs a metric, AdaRank boosts on it, a DirectRanker stops early by it. In a search for another
 metric they do so for that one; the paper says so of LambdaMART.
 
->>> from directranker.rankers import AdaRank, Ensemble, LambdaDirectRanker, RankSVM
+>>> from directranker.rankers import AdaRank, Ensemble, LambdaDirectRanker, LambdaMART, RankSVM
 >>> trained_for(AdaRank(), "map").metric
 'map:paper'
 >>> trained_for(Ensemble(LambdaDirectRanker()), "map", convention="trec").ranker
 LambdaDirectRanker(metric='map:trec', pair_weight='delta_map')
+>>> trained_for(LambdaMART(), "map@10")  # it optimises MAP of whole lists only
+LambdaMART(metric='map@10:paper', pair_weight='delta_map')
 >>> trained_for(RankSVM(), "map")
 RankSVM()
 """
@@ -66,4 +68,7 @@ def _own_parameters(ranker: Ranker, metric: Metric) -> dict[str, str]:
             own["pair_weight"] = f"delta_ndcg{cut}"
         elif metric.measure == "average_precision":
             own["pair_weight"] = "delta_map"
+    by_metric = parameters.get("pair_weight") == "metric"  # LambdaMART's, which has none for MAP@k
+    if by_metric and metric.measure == "average_precision" and metric.k is not None:
+        own["pair_weight"] = "delta_map"
     return own

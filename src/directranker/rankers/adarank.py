@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, FINITE, PROGRESS, YES_OR_NO, between, or_none, whole
@@ -63,7 +64,8 @@ class AdaRank(MetricClimber):
         on the training part alone. It should bring features to one scale, as α does not know theirs.
     early_stopping, patience, validation_fraction
         Stop after `patience` rounds without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the best round.
+        queries that is then held out, and keep the best round. With `early_stopping=False` all rounds are
+        kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
         Draws the held-out queries; nothing else is random.
     progress
@@ -76,7 +78,7 @@ class AdaRank(MetricClimber):
     features_, alphas_
         The picks that were kept: column of the transformed features and α, negative where its values are.
     coef_, transform_
-        The sum of each feature's α, and the fitted transform.
+        The sum of each feature's α, and the fitted transform. All 0, with a warning, where no feature helps.
     history_
         A record per round: the metric on both parts, seconds.
     n_rounds_, best_round_, stopped_
@@ -201,6 +203,14 @@ class AdaRank(MetricClimber):
         self.features_ = picks % n_columns
         self.alphas_ = np.where(picks < n_columns, alphas, -alphas)
         self.coef_ = np.bincount(self.features_, self.alphas_, n_columns).astype(np.float64)
+        if not self.coef_.any():
+            warn_caller(
+                f"AdaRank kept no feature, so all {n_columns} weights are 0 and every document has the same "
+                f"score: no single feature orders the queries better by {as_metric(self.metric)} than equal "
+                "scores do. Check labels and qid; then try negative=True, a larger tolerance, or another "
+                "ranker",
+                TrainingWarning,
+            )
 
 
 @dataclass(frozen=True)

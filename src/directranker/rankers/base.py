@@ -67,10 +67,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         qid
             The query of each row; else the index of X, if it is named `qid`; else all rows are one list.
         sample_weight
-            One per row, or one per query in the order in which queries first appear; those of a data set in
-            its own order.
+            One per row, or one per query in the order in which queries first appear; for a `RankingDataset`
+            both in its own order, so that `sample_weight[i]` is the weight of `X.relevance[i]`.
         eval_set
-            Data for early stopping, never for learning: a data set or (X, y, qid).
+            Data for early stopping, never for learning: a data set or (X, y, qid). With
+            `early_stopping=False` a ranker only records its metric.
 
         """
         data = self._training_data(X, y, qid, sample_weight)

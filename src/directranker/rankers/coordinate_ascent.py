@@ -55,7 +55,8 @@ class CoordinateAscent(MetricClimber):
         on the training part alone.
     early_stopping, validation_fraction
         Keep the round that is best on the `eval_set` or, without one, on this fraction of the queries that
-        is then held out; else the one that is best on the training part.
+        is then held out. With `early_stopping=False` the round is kept that is best on the training part,
+        nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
         The same number gives the same ranker.
     progress
@@ -124,6 +125,7 @@ class CoordinateAscent(MetricClimber):
         rounds = Rounds(
             type(self).__name__,
             self.restarts * self.max_rounds,
+            by_validation=self.early_stopping,
             progress=self.progress,
             callbacks=self.callbacks,
         )

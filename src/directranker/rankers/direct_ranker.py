@@ -96,9 +96,10 @@ class DirectRanker(NetRanker):
         When to end at the latest.
     early_stopping, patience, validation_fraction, metric
         Stop after `patience` epochs without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the best epoch. Without queries, the part's documents are
-        dealt to lists of about a hundred. NDCG@10 of all grades unless another metric is given; the paper's
-        own, of two classes, is `"ndcg@10:paper"`.
+        queries that is then held out, and keep the best epoch. With `early_stopping=False` the last epoch is
+        kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`. Without
+        queries, the part's documents are dealt to lists of about a hundred. NDCG@10 of all grades unless
+        another metric is given; the paper's own, of two classes, is `"ndcg@10:paper"`.
     checkpoint
         A folder to write to after each epoch and to go on from when the same fit is started again.
     device
@@ -243,13 +244,16 @@ class DirectRanker(NetRanker):
         cost, teacher = self._cost(), self._teacher(data)
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
-        fraction = self.validation_fraction if self.early_stopping else None
-        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
+        fraction, stops_early = self.validation_fraction, self.early_stopping
+        data, validation = stopping_part(
+            data, validation, metric, fraction=fraction, seed=seed, early_stopping=stops_early
+        )
+        stopping = validation if stops_early else None
         if teacher is not None and isinstance(cost, ObjectiveCost):
-            beliefs = beliefs_of(teacher, data, validation, seed=seed, progress=self.progress)
+            beliefs = beliefs_of(teacher, data, stopping, seed=seed, progress=self.progress)
             cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
         device = as_device(self.device)
-        encoding = meant_encoding(self, data, validation, seed=seed, progress=self.progress)
+        encoding = meant_encoding(self, data, stopping, seed=seed, progress=self.progress)
         self._fit_transform(data, seed, encoding)
         size = {"n_documents": len(data.relevance), "n_columns": n_columns_of(self.transform_)}
         self.hidden_layers_ = chosen_layers(self.hidden_layers, **size)
@@ -349,6 +353,7 @@ class DirectRanker(NetRanker):
             max_epochs=self.max_epochs,
             max_steps=self.max_steps,
             patience=self.patience if self.early_stopping else None,
+            keep_best=self.early_stopping,
             seed=seed,
             progress=self.progress,
             callbacks=self.callbacks,

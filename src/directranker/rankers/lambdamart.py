@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import joblib
 import numpy as np
@@ -26,7 +26,7 @@ from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.metrics.sorting import FloatArray
-from directranker.pairs.weights import PairWeight
+from directranker.pairs.weights import BY_SWAP, PairWeight, pair_weight_named
 from directranker.parameters import (
     CALLBACKS,
     JOBS,
@@ -57,7 +57,7 @@ __all__ = ["LambdaMART"]
 MEASURED_ROWS = 50_000  # documents that the fitness of a round is measured on; all would cost a tenth of it
 MOST = 2**31 - 1  # LightGBM's largest whole number
 RULES: dict[str, Rule] = {
-    "pair_weight": or_none(kind("'metric'", str)),
+    "pair_weight": or_none(kind("'metric', 'delta_ndcg@k' or 'delta_map'", str)),
     "max_trees": whole(1),
     "learning_rate": above(0),
     "n_leaves": whole(2, 131_072),
@@ -86,14 +86,18 @@ class LambdaMART(Ranker):
     Parameters
     ----------
     metric
-        What is climbed and what early stopping measures: `"ndcg@10"`, `"map"`, … in the paper's
-        convention, by which labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`. In climbing
-        NDCG a label y gains 2^y − 1, whatever the convention measures; see `label_gains` for others than
-        small grades.
+        What early stopping measures, exactly as named, and what `pair_weight="metric"` optimises:
+        `"ndcg@10"`, `"map"`, … in the paper's convention, by which labels from 1 on are relevant,
+        `"ndcg@10:graded"`, or a `Metric`. With any other `pair_weight` it may be any metric.
     pair_weight
-        `"metric"`: a pair weighs what swapping its documents would change of the metric. None: the pairs of a
-        query weigh the same, and a query by the root of their number, as in the DirectRanker's default; the
-        metric, any of them, only tells when to stop. On small data that is often better.
+        How much a pair of documents counts. `"metric"`: for NDCG@k as LightGBM's lambdarank truncated at k:
+        one of the pair is among the first k, and ranks beyond k keep their discounts, so that the weight is
+        not |ΔNDCG@k| to the letter; for MAP as `"delta_map"`. `"delta_ndcg@10"`, `"delta_ndcg"`,
+        `"delta_map"`: exactly what swapping the two would change of NDCG@10, NDCG or MAP, as in
+        `LambdaDirectRanker`. None: the pairs of a query count the same, and a query by the root of their
+        number, as in the DirectRanker's default; on small data that is often better. In all forms of NDCG a
+        label y gains 2^y − 1, whatever the metric's convention; see `label_gains` for others than small
+        grades.
     max_trees, learning_rate
         How many trees at the most, and how much each counts.
     n_leaves, min_leaf_documents
@@ -107,7 +111,8 @@ class LambdaMART(Ranker):
         How many different values of a feature are told apart.
     early_stopping, patience, validation_fraction
         Stop after `patience` trees without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the trees up to the best one.
+        queries that is then held out, and keep the trees up to the best one. With `early_stopping=False` all
+        trees are kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
         The same number gives the same ranker, on any number of threads.
     n_jobs
@@ -194,10 +199,17 @@ class LambdaMART(Ranker):
         return cls(**{**settings, **changes})
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
-        metric = self._checked_metric()
+        metric = as_metric(self.metric)
+        self._pair_weight(metric)
         seed = as_seed(self.random_state)
-        fraction = self.validation_fraction if self.early_stopping else None
-        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
+        data, validation = stopping_part(
+            data,
+            validation,
+            metric,
+            fraction=self.validation_fraction,
+            seed=seed,
+            early_stopping=self.early_stopping,
+        )
         data = in_short_lists(data, seed)
         booster, lambdas = self._booster(data, validation, metric, seed)
         self._boost(booster, lambdas, data, validation, metric)
@@ -210,10 +222,11 @@ class LambdaMART(Ranker):
         codes, gains = label_gains(data.relevance)
         parameters = self._lightgbm_parameters(seed)
         weight, lambdas = _weight_of_rows(data), None
-        if self.pair_weight is None:
+        pair_weight = self._pair_weight(metric)
+        if pair_weight is None:
             parameters["objective"] = "none"
             lambdas = _weighted(EvenLambdas(data.relevance, data.offsets), weight)
-        elif metric.measure == "ndcg":
+        elif pair_weight == "lambdarank":
             longest = int(np.diff(data.offsets).max())
             cutoff = min(metric.k or longest, longest)
             parameters |= {
@@ -224,7 +237,7 @@ class LambdaMART(Ranker):
             }
         else:
             parameters["objective"] = "none"
-            lambdas = _lambdas_of_map(data, metric.convention.threshold, weight)
+            lambdas = _weighted(_swap_lambdas(pair_weight, data, metric.convention.threshold), weight)
         train_set = binned(data, parameters, seed)
         train_set.set_label(codes).set_group(np.diff(data.offsets))
         if weight is not None:
@@ -244,10 +257,11 @@ class LambdaMART(Ranker):
     ) -> None:
         fitness = _measuring(metric, data.take(_first_queries(data, MEASURED_ROWS)))
         measure = None if validation is None else _measuring(metric, validation)
+        stops_early = self.early_stopping and measure is not None
         rounds = Rounds(
             type(self).__name__,
             self.max_trees,
-            patience=self.patience if self.early_stopping and measure is not None else None,
+            patience=self.patience if stops_early else None,
             progress=self.progress,
             callbacks=self.callbacks,
         )
@@ -259,7 +273,7 @@ class LambdaMART(Ranker):
                 rounds.finish("converged")
         self.history_ = rounds.history
         self.n_rounds_ = len(rounds.history)
-        self.best_round_ = self.n_rounds_ if measure is None else rounds.best
+        self.best_round_ = rounds.best if stops_early else self.n_rounds_
         self.stopped_ = rounds.stopped
         # The fitted trees come from text, so that those of a saved ranker are the same.
         self.booster_ = trees_from_text(booster.model_to_string(num_iteration=self.best_round_))
@@ -285,13 +299,26 @@ class LambdaMART(Ranker):
             "verbosity": -1,
         }
 
-    def _checked_metric(self) -> Metric:
-        if self.pair_weight not in (None, "metric"):
-            raise ValueError(f"pair_weight is {self.pair_weight!r}; give 'metric' or None")
-        metric = as_metric(self.metric)
-        if self.pair_weight is not None and metric.measure not in ("ndcg", "average_precision"):
-            raise ValueError(f"metric is {str(metric)!r}; LambdaMART climbs 'ndcg', 'ndcg@k' or 'map'")
-        return metric
+    def _pair_weight(self, metric: Metric) -> PairWeight | Literal["lambdarank"] | None:
+        """What `pair_weight` means: our own weight of swaps, LightGBM's, or none."""
+        if self.pair_weight is None:
+            return None
+        if self.pair_weight != "metric":
+            named = pair_weight_named(self.pair_weight)
+            if named.code != BY_SWAP:
+                raise ValueError(
+                    f"pair_weight is {self.pair_weight!r}; give 'metric', 'delta_ndcg@k', 'delta_map' or None"
+                )
+            return named
+        if metric.measure == "ndcg":
+            return "lambdarank"
+        if metric.measure == "average_precision" and metric.k is None:
+            return PairWeight("delta_map")
+        raise ValueError(
+            f"metric is {str(metric)!r}; LambdaMART optimises 'ndcg', 'ndcg@k' or 'map'. To stop early by "
+            f"{str(metric)!r}, set pair_weight to what it optimises instead, such as 'delta_map' or "
+            "'delta_ndcg@10'"
+        )
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:  # noqa: ARG002
         scores = self.booster_.predict(table, num_threads=_threads(self.n_jobs))
@@ -317,15 +344,18 @@ def _weight_of_rows(data: TrainingData) -> FloatArray | None:
     return weight / float(weight.mean())
 
 
-def _lambdas_of_map(data: TrainingData, threshold: float, weight: FloatArray | None) -> TreeTargets:
+def _swap_lambdas(pair_weight: PairWeight, data: TrainingData, threshold: float) -> SwapLambdas:
+    if pair_weight.name == "delta_ndcg":  # as in `label_gains`, labels below 0 are shifted to begin there
+        grades = data.relevance - min(float(data.relevance.min()), 0.0)
+        return SwapLambdas(pair_weight, grades, data.offsets, threshold=threshold)
     relevant = (data.relevance >= threshold).astype(np.float64)
-    lambdas = SwapLambdas(PairWeight("delta_map"), relevant, data.offsets, threshold=1.0)
+    lambdas = SwapLambdas(pair_weight, relevant, data.offsets, threshold=1.0)
     if not lambdas.n_pairs.any():
         raise DataError(
             f"no query has documents both from label {threshold:g} on and below, so there is no MAP to "
             "climb; take 'ndcg', or a Metric with another threshold in its convention"
         )
-    return _weighted(lambdas, weight)
+    return lambdas
 
 
 def _weighted(lambdas: Lambdas, weight: FloatArray | None) -> TreeTargets:

@@ -25,8 +25,14 @@ class MetricClimber(LinearRanker):
         """Fit the transform, and give the training and the validation part with all scores 0."""
         metric = as_metric(self.metric)
         refuse_blind(metric, data)
-        fraction = self.validation_fraction if self.early_stopping else None
-        data, validation = stopping_part(data, validation, metric, fraction=fraction, seed=seed)
+        data, validation = stopping_part(
+            data,
+            validation,
+            metric,
+            fraction=self.validation_fraction,
+            seed=seed,
+            early_stopping=self.early_stopping,
+        )
         self._fit_transform(data, seed)
         held_out_part = None if validation is None else ScoredPart(validation, self.transform_, metric)
         return ScoredPart(data, self.transform_, metric), held_out_part

@@ -27,6 +27,7 @@ from directranker.costs import Objective
 from directranker.costs.plans import Plan, plan_of
 from directranker.costs.running import run_plan
 from directranker.data.checking import Features
+from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole
@@ -78,7 +79,9 @@ class RankSVM(LinearRanker):
     history_
         A record per round; its fitness is minus the objective.
     n_rounds_, stopped_
-        How many rounds there were, and why it ended.
+        How many rounds there were, and why it ended: `"converged"` where `gap_` is at most `tolerance`,
+        `"max_rounds"`, `"interrupted"`, or, with a warning, `"precision"` where floating-point numbers allow
+        no better weights.
 
     An `eval_set` is not looked at: there is nothing to stop early.
 
@@ -169,7 +172,14 @@ class Point:
     @property
     def gap(self) -> float:
         """By which share the objective is above the bound."""
-        return (self.value - self.bound) / self.bound if self.bound > 0 else np.inf
+        if self.bound > 0:
+            return (self.value - self.bound) / self.bound
+        return np.inf if self.value > 0 else 0.0
+
+    def better_of(self, other: Point) -> Point:
+        """The weights of the lower objective, with the higher of both bounds."""
+        better = other if other.value <= self.value else self
+        return replace(better, bound=max(self.bound, other.bound))
 
 
 @dataclass(frozen=True)
@@ -212,18 +222,31 @@ class MarginProblem:
 
 
 def solve(problem: MarginProblem, rounds: Rounds, *, tolerance: float) -> Point:
-    """Minimise by L-BFGS until the gap is small enough or the rounds are over; narrower corners by and by."""
+    """Minimise by L-BFGS until the gap is small enough or the rounds are over; narrower corners by and by.
+
+    The last corners may be too narrow for the precision of numbers, so the best weights and the highest bound
+    of all corners are returned.
+    """
     point, goes_on = problem.at(np.zeros(problem.table.shape[1])), True
+    best = point
     with closing(iter(rounds)) as turns:
         next(turns)
         while goes_on and point.gap > tolerance:
             point, goes_on = _descend(problem, point.coef, rounds, turns, tolerance)
+            best = best.better_of(point)
             if problem.width is None or problem.width < NARROWEST:
                 break
             problem = replace(problem, width=problem.width / 4)
-    if goes_on:  # nothing to learn, or no better weights within the precision of numbers
+    if goes_on and best.gap <= tolerance:
         rounds.finish("converged")
-    return point
+    elif goes_on:
+        rounds.finish("precision")
+        warn_caller(
+            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point precision "
+            "allows no better weights; take a larger tolerance or l2, or features of similar scale",
+            TrainingWarning,
+        )
+    return best
 
 
 def _descend(

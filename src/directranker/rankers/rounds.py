@@ -21,7 +21,7 @@ from directranker.training.progress import shown_progress
 
 __all__ = ["RoundRecord", "Rounds"]
 
-Stopped = Literal["max_rounds", "early_stopping", "converged", "interrupted"]
+Stopped = Literal["max_rounds", "early_stopping", "converged", "precision", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Rounds:
 
     The best round is the one of the best validation metric, or of the best fitness where none is measured,
     and `patience` counts the rounds since. It is 0 where no round is better than `before`, the value of what
-    the first round starts from.
+    the first round starts from. With `by_validation=False` the validation metric is only recorded.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Rounds:
         *,
         before: float = -math.inf,
         patience: int | None = None,
+        by_validation: bool = True,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
@@ -63,6 +64,7 @@ class Rounds:
         self.best = 0
         self.stopped: Stopped = "max_rounds"
         self._title, self._most, self._patience = title, most, patience
+        self._by_validation = by_validation
         self._progress, self._callbacks = progress, callbacks
         self._best_value = before
         self._finished = False
@@ -83,7 +85,7 @@ class Rounds:
                 if interrupt.requested:
                     self.stopped = "interrupted"
                     warn_caller(
-                        f"training was interrupted in round {number}; the best so far was kept",
+                        f"training was interrupted in round {number}; the model so far was kept",
                         TrainingWarning,
                     )
                     return
@@ -101,7 +103,7 @@ class Rounds:
         """Keep what a round brought → whether it is the best so far."""
         seconds = time.perf_counter() - self._start
         self.history.append(RoundRecord(len(self.history) + 1, fitness, metric, seconds))
-        value = fitness if metric is None else metric
+        value = metric if metric is not None and self._by_validation else fitness
         if value <= self._best_value or math.isnan(value):
             return False
         self.best, self._best_value = len(self.history), value

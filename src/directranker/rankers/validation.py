@@ -40,18 +40,22 @@ def stopping_part(
     *,
     fraction: float | None,
     seed: int,
+    early_stopping: bool = True,
 ) -> tuple[TrainingData, TrainingData | None]:
     """What is learnt from, and what tells when to stop: the given part, or a fraction that is split off.
+
+    Without `early_stopping` nothing is split off, and the caller only records the given part.
 
     Labels may be of a kind that the metric cannot tell apart, such as all from 1 on, or all below 0. Then
     nothing tells when to stop, and a warning says so.
     """
-    if validation is None and fraction is None:
+    if validation is None and (fraction is None or not early_stopping):
         return data, None
     blindness = _blindness(metric, data if validation is None else validation)
     if blindness is not None:
         where = "" if validation is None else "eval_set: "
-        warn_caller(f"early stopping is off: {where}{blindness}", TrainingWarning)
+        effect = "early stopping is off" if early_stopping else "no metric is recorded"
+        warn_caller(f"{effect}: {where}{blindness}", TrainingWarning)
         return data, None
     if validation is not None or fraction is None:
         return data, validation

@@ -2,7 +2,7 @@
 
 A step scores each document of some queries once, takes cost and exact gradient of all their pairs from the
 objective, and hands the gradient back to the net. After each epoch the net is measured on the validation
-part, whose best epoch wins.
+part, whose best epoch wins unless the measurement is only recorded.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class TrainingOptions:
     max_epochs: int = 100
     max_steps: int | None = None
     patience: int | None = None
+    keep_best: bool = True
+    """Keep the epoch with the best metric on the validation part; else the last one."""
     seed: int = 0
     progress: bool | None = None
     callbacks: Sequence[Callable[[EpochRecord], None]] = ()
@@ -282,7 +284,8 @@ class _Training:
                 break
         self.net.eval()
         metric = None if self.validation is None else self.validation.measure(self.scores_of)
-        is_sound = metric is not None if self.validation else not costs or self._gives_numbers(batch)
+        judged = self.validation is not None and self.options.keep_best
+        is_sound = metric is not None if judged else not costs or self._gives_numbers(batch)
         if not is_sound:
             return "non_finite"
         return EpochRecord(
@@ -317,7 +320,7 @@ class _Training:
     def _keep(self, record: EpochRecord) -> None:
         self.state.epoch = record.epoch
         self.state.history.append(asdict(record))
-        if record.metric is None or math.isnan(record.metric):
+        if not self.options.keep_best or record.metric is None or math.isnan(record.metric):
             self.last_good = _copied(self.net)
             return
         if self.state.best_metric is None or record.metric > self.state.best_metric:

@@ -124,8 +124,12 @@ class Explorer {
       values: [values[explained.indexOf(better)][feature], values[explained.indexOf(worse)][feature]],
     }));
     const rest = this.examples.features.length - parts.length;
-    if (rest) parts.push({ name: `${rest} other feature${rest > 1 ? "s" : ""}`, adds: sign * of.why.others[pair], values: null });
-    return this.whyTable(ranker, of.why.method, parts, of.scores[better] - of.scores[worse]);
+    const difference = of.scores[better] - of.scores[worse];
+    const others = sign * of.why.others[pair];
+    const name = rest ? `${rest} other feature${rest > 1 ? "s" : ""}, remainder` : "remainder";
+    // Without other features it is what rounding and the steps of the explanation leave over.
+    if (rest || Math.abs(others) > 1e-3 * Math.abs(difference)) parts.push({ name, adds: others, values: null });
+    return this.whyTable(ranker, of.why.method, parts, difference);
   }
 
   whyTable(ranker, method, parts, difference) {
