@@ -84,7 +84,7 @@ def _owned(make: Callable[[], Path]) -> Iterator[Path]:
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Lock a file or folder until the end of the block, or of the process; tells whether it is locked.
 
-    It is not locked if it is missing, if the system has no such locks, or if it is in use and `wait` is False.
+    It is not if it is missing, if the system has no such locks, or if it is in use and `wait` is False.
     """
     descriptor = None
     if fcntl is not None:
