@@ -8,8 +8,9 @@ Names are imported on first use, so that `import directranker` and the command l
 RankingDataset(7500 documents, 291 queries, 20 features)
 """
 
-from __future__ import annotations
+from directranker import _working_directory  # noqa: F401 - before all else, even typing and __future__
 
+# isort: split
 from typing import TYPE_CHECKING
 
 from directranker._version import __version__

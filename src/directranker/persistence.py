@@ -38,6 +38,7 @@ from safetensors.numpy import save as dump_tensors
 from directranker import rankers
 from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
+from directranker.data.folder_swap import read_unchanged
 from directranker.data.transforms import TRANSFORMS
 from directranker.errors import StorageError
 from directranker.fitted_checks import check_fitted
@@ -48,7 +49,15 @@ from directranker.rankers.tree_text import trees_from_text
 from directranker.training.records import EpochRecord
 from directranker.trusted_nets import net_from_words, words_of_net
 
-__all__ = ["MOST_BYTES", "load_ranker", "read_plain_file", "read_versions", "save_ranker", "sealed_header"]
+__all__ = [
+    "MOST_BYTES",
+    "load_ranker",
+    "read_plain_file",
+    "read_versions",
+    "save_ranker",
+    "sealed_header",
+    "write_ranker",
+]
 
 FORMAT = "directranker model"
 VERSION = 2
@@ -79,6 +88,22 @@ class Parts(NamedTuple):
 
 def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted ranker to a folder, all or nothing."""
+    files = _files_of(ranker)  # before there is a folder: a ranker that cannot be saved leaves none
+    with write_folder_atomically(folder, overwrite=overwrite) as temporary:
+        _write_files(files, temporary)
+
+
+def write_ranker(ranker: Ranker, folder: Path) -> None:
+    """Write the files of a fitted ranker to a folder that is there, for those who add files of their own."""
+    _write_files(_files_of(ranker), folder)
+
+
+def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def _files_of(ranker: Ranker) -> dict[str, bytes]:
     parts = Parts({}, {})
     words = _words_of(ranker, "", parts)
     weights = dump_tensors({name: np.ascontiguousarray(array) for name, array in parts.arrays.items()})
@@ -92,10 +117,7 @@ def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) 
         "trees_sha256": {name: hashlib.sha256(text).hexdigest() for name, text in trees.items()},
         "versions": {"directranker": __version__, **versions},
     }
-    with write_folder_atomically(folder, overwrite=overwrite) as temporary:
-        for name, content in {WEIGHTS: weights, **trees}.items():
-            (temporary / name).write_bytes(content)
-        (temporary / HEADER).write_bytes(sealed_header(header))
+    return {WEIGHTS: weights, **trees, HEADER: sealed_header(header)}
 
 
 def sealed_header(header: Mapping[str, Any]) -> bytes:
@@ -116,7 +138,10 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     A feature net of the user's own is made only if its class is among those to `trust`. Files of more than
     256 MB, or 40 MB of trees, are read only if any class is trusted, the ranker's own for example.
     """
-    folder = Path(folder)
+    return read_unchanged(Path(folder), lambda found: _load(found, trust))
+
+
+def _load(folder: Path, trust: Sequence[type]) -> Ranker:
     header = _read_header(folder)
     weights = _read_part(folder, WEIGHTS, header.get("weights_sha256"), _most(WEIGHTS, trust))
     trees = _read_trees(folder, header.get("trees_sha256", {}), _most(TREES, trust))

@@ -28,6 +28,7 @@ from sklearn.base import clone
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
+from directranker.data.folder_swap import read_unchanged
 from directranker.errors import StorageError
 from directranker.persistence import MOST_BYTES, load_ranker, read_plain_file, save_ranker
 
@@ -72,7 +73,10 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
 
     It predicts the same. For another `fit` it has the same options, but for class weights given as numbers.
     """
-    folder = Path(folder)
+    return read_unchanged(Path(folder), lambda found: _load(found, trust))
+
+
+def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:
     if not (folder / HEADER).is_file():
         raise StorageError(f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote")
     text = read_plain_file(folder / HEADER, MOST_BYTES["header.json"], "no classifier has so long a header")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from directranker.cli.ranking import rank
 from directranker.cli.reporting import report
 from directranker.cli.streams import open_closed_streams
 from directranker.cli.studying import sensitivity
+from directranker.cli.termination import Termination, discard_unwritable_output
 from directranker.cli.training import train
 from directranker.cli.tuning import tune
 
@@ -84,11 +86,24 @@ def main() -> None:
     debug = DEBUG in arguments
     # The option counts wherever it stands, also behind the command's own.
     arguments = [argument for argument in arguments if argument != DEBUG]
+    # A .numba_config.yaml in the working directory must not name the folder that code is loaded from.
+    os.environ.setdefault("NUMBA_CACHE_DIR", "")
+    with Termination() as termination:
+        try:
+            _run(arguments, debug=debug)
+        except BaseException:
+            if termination.exit_code is None:
+                raise
+            discard_unwritable_output()
+            sys.exit(termination.exit_code)
+
+
+def _run(arguments: Sequence[str], *, debug: bool) -> None:
     try:
         with warnings.catch_warnings():
             if not debug:
                 warnings.showwarning = _show_warning
-            app(arguments)  # ends by itself on success, wrong usage and Ctrl-C
+            app(list(arguments))  # ends by itself on success, wrong usage and Ctrl-C
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,7 +117,8 @@ def saved_example(folder: Path) -> Path:
     path = folder / "embedded-data-set"
     if not is_saved_dataset(path):
         folder.mkdir(parents=True, exist_ok=True)
-        embedded_data().save(path)
+        with suppress(FileExistsError):  # another process has saved it meanwhile
+            embedded_data().save(path)
     return path
 
 

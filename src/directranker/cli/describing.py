@@ -18,7 +18,9 @@ def info(model: ModelPath, as_json: AsJson = False, trust: Trust = None) -> None
 
     Example: `directranker info model`
     """
-    facts = _facts(model, trust)
+    from directranker.data.folder_swap import read_unchanged
+
+    facts = read_unchanged(model, lambda found: _facts(found, trust))
     if as_json:
         print_json(facts)
         return

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from directranker.cli.console import DataPath, Overwrite, RankerName, Seed, command_line, read_data
 from directranker.cli.settings import parsed_settings
 
-__all__ = ["keep_origin", "train"]
+if TYPE_CHECKING:
+    from directranker.rankers.base import Ranker
+
+__all__ = ["save_with_origin", "train"]
 
 
 def train(
@@ -47,16 +50,20 @@ def train(
     dataset = read_data(data)
     options = ReadOptions(n_features=dataset.n_features)
     estimator.fit(dataset, eval_set=None if valid is None else read_data(valid, options=options))
-    estimator.save(out, overwrite=overwrite)
-    keep_origin(out, seed=seed)
+    save_with_origin(estimator, out, seed=seed, overwrite=overwrite)
     typer.echo(f"{out}: {ranker}, learnt from {dataset.n_documents} documents of {dataset.n_queries} queries")
 
 
-def keep_origin(folder: Path, *, seed: int) -> None:
-    """Write beside a saved ranker by which command and where it was trained, for a report to tell."""
+def save_with_origin(ranker: Ranker, folder: Path, *, seed: int, overwrite: bool) -> None:
+    """Save a ranker and, for a report, by which command and where it was trained."""
+    from directranker.data.files import write_folder_atomically
     from directranker.experiments.environment import environment
     from directranker.experiments.files import TRAINING
     from directranker.experiments.results import write_json
+    from directranker.persistence import write_ranker
 
     request = {"command": command_line(), "seed": seed}
-    write_json({"request": request, "environment": environment(workers=1)}, folder / TRAINING, indent=1)
+    origin = {"request": request, "environment": environment(workers=1)}
+    with write_folder_atomically(folder, overwrite=overwrite) as temporary:
+        write_ranker(ranker, temporary)
+        write_json(origin, temporary / TRAINING, indent=1)

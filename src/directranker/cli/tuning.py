@@ -22,7 +22,7 @@ from directranker.cli.console import (
     read_data,
 )
 from directranker.cli.settings import parsed_settings
-from directranker.cli.training import keep_origin
+from directranker.cli.training import save_with_origin
 
 if TYPE_CHECKING:
     from directranker.model_selection import SearchResult
@@ -99,8 +99,7 @@ def tune(
             random_state=seed,
             progress=lambda moment: report(moment.done, moment.total),
         )
-    found.best_ranker(metric).save(out, overwrite=overwrite)
-    keep_origin(out, seed=seed)
+    save_with_origin(found.best_ranker(metric), out, seed=seed, overwrite=overwrite)
     _show(found, metric, out, as_json)
 
 

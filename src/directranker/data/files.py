@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from directranker.data.folder_swap import find_folder, put_folder
+from directranker.data.leftovers import remove, remove_leftovers, temporary_file, temporary_folder
 
 __all__ = [
     "Progress",
@@ -113,40 +114,44 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=writable_parent(target))
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        _sync(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        _name_target(error, temporary, target)
-        raise
+    writable_parent(target)
+    remove_leftovers(target)
+    with temporary_file(target) as temporary:
+        try:
+            yield temporary
+            _sync(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
+        except BaseException as error:
+            temporary.unlink(missing_ok=True)
+            _name_target(error, temporary, target)
+            raise
 
 
 @contextmanager
 def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a temporary folder to fill; on success it becomes `path`, on failure it goes."""
+    """Give a temporary folder to fill; on success it becomes `path`, on failure it goes.
+
+    There is a whole folder under the name at every moment, if there was one before; of several writers each
+    succeeds, and the last one's folder stays. See `folder_swap`.
+    """
     target = Path(path)
-    if target.exists() and not overwrite:
+    find_folder(target)
+    if os.path.lexists(target) and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or ask to overwrite it")
-    temporary = Path(
-        tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=writable_parent(target))
-    )
-    try:
-        yield temporary
-        for part in temporary.rglob("*"):
-            if part.is_file():
+    writable_parent(target)
+    remove_leftovers(target)
+    with temporary_folder(target) as temporary:
+        try:
+            yield temporary
+            for part in [*temporary.rglob("*"), temporary]:
                 _sync(part)
-        temporary.chmod(0o777 & ~_umask())
-        _replace_folder(temporary, target)
-    except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        _name_target(error, temporary, target)
-        raise
+            temporary.chmod(0o777 & ~_umask())
+            put_folder(temporary, target, overwrite=overwrite)
+        except BaseException as error:
+            remove(temporary)
+            _name_target(error, temporary, target)
+            raise
 
 
 def _name_target(error: BaseException, temporary: Path, target: Path) -> None:
@@ -155,24 +160,6 @@ def _name_target(error: BaseException, temporary: Path, target: Path) -> None:
         named = error.filename
         if named is None or str(named).startswith(str(temporary)):
             error.filename = str(target)
-
-
-def _replace_folder(temporary: Path, target: Path) -> None:
-    if not target.exists():
-        temporary.rename(target)
-        return
-    # A folder cannot be renamed over another, so the old one steps aside first and comes back on failure.
-    aside = temporary.with_suffix(".old")
-    target.rename(aside)
-    try:
-        temporary.rename(target)
-    except OSError:
-        aside.rename(target)
-        raise
-    if aside.is_dir():
-        shutil.rmtree(aside)
-    else:
-        aside.unlink()
 
 
 def writable_parent(target: Path) -> Path:
@@ -185,8 +172,14 @@ def writable_parent(target: Path) -> Path:
 
 
 def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    """Have a file, or the names in a folder, on the disk before it is renamed."""
+    if os.name == "nt" and path.is_dir():  # where folders cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from directranker._version import __version__
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import write_folder_atomically
+from directranker.data.folder_swap import read_unchanged
 from directranker.data.texts import Texts, texts_from_buffers
 from directranker.errors import DataError, StorageError
 
@@ -65,7 +66,10 @@ def save_dataset(data: RankingDataset, folder: str | Path, *, overwrite: bool = 
 
 def load_dataset(folder: str | Path, *, verify: bool = False) -> RankingDataset:
     """Open what `save_dataset` wrote; `verify` also reads every byte and compares the checksums."""
-    folder = Path(folder)
+    return read_unchanged(Path(folder), lambda found: _load(found, verify=verify))
+
+
+def _load(folder: Path, *, verify: bool) -> RankingDataset:
     header = _read_header(folder)
     arrays = {}
     for name, stated in header["parts"].items():

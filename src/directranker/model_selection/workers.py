@@ -7,10 +7,13 @@ a memory-mapped folder, not with each training.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import socket
 import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import limited_threads, set_threads
+from directranker.safe_path import restore_path, safe_path
 
 try:
     import fcntl
@@ -82,8 +86,8 @@ def run_in_processes(
 
 def results_of_processes(calls: Sequence[Any], workers: int, threads: int) -> Generator[Any]:
     """What each of joblib's delayed calls gives, as soon as it ends, from so many processes."""
-    with _joblib_quiet():
-        with parallel_config("loky", inner_max_num_threads=threads, initializer=_leave_interrupts_to_parent):
+    with _joblib_quiet(), safe_path():
+        with parallel_config("loky", inner_max_num_threads=threads, initializer=_prepare_worker):
             parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", max_nbytes=None)
             results = parallel(calls)
         try:
@@ -127,9 +131,20 @@ def _joblib_quiet() -> Iterator[None]:
         yield
 
 
-def _leave_interrupts_to_parent() -> None:
-    # Ctrl-C reaches all processes of a terminal; the parent ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _prepare_worker() -> None:
+    # Ctrl-C reaches all processes of a terminal, SIGTERM all of a service; the parent ends the others.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    restore_path()
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process soon after its parent was killed: nobody waits for its result."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def bare(data: RankingDataset) -> RankingDataset:

@@ -31,6 +31,7 @@ from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
+from directranker.safe_path import restore_path, safe_path
 
 __all__ = ["Ensemble"]
 
@@ -92,9 +93,10 @@ class Ensemble(Ranker):
             member = clone(self.ranker).set_params(random_state=int(own_seed), **own)
             members.append(self._sharing(member))
         some = data.sample(SCORED_DOCUMENTS, seed)
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(member, data, validation, some) for member in members
-        )
+        with safe_path():
+            fitted = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fitted)(member, data, validation, some) for member in members
+            )
         self.rankers_ = [member for member, _ in fitted]
         self.factors_ = np.array([factor for _, factor in fitted]) / len(fitted)
 
@@ -157,6 +159,7 @@ def _fitted(
     some: tuple[Features, IntArray],
 ) -> tuple[Ranker, float]:
     """The ranker, and what makes the deviation of its scores of these documents 1."""
+    restore_path()
     ranker._learn_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0

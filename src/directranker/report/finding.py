@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from directranker.data.folder_swap import read_unchanged
 from directranker.errors import StorageError
 from directranker.experiments.files import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
@@ -69,7 +70,7 @@ def find_results(folder: str | Path) -> Found:
             found.studies.append((name, _whole(place / SENSITIVITY, STUDIED, "claims")))
         if (place / NEIGHBOURS).is_file():
             found.neighbours.append((name, _whole(place / NEIGHBOURS, SORTED, "ranker")))
-        if (place / MODEL).is_file() and (header := _model(place / MODEL)) is not None:
+        if (place / MODEL).is_file() and (header := read_unchanged(place, _model)) is not None:
             found.models.append((name, header))
     if not found:
         raise StorageError(
@@ -116,8 +117,9 @@ def _whole(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dic
     return content
 
 
-def _model(path: Path) -> dict[str, Any] | None:
+def _model(folder: Path) -> dict[str, Any] | None:
     """The header of a saved ranker; None where it is the header of something else, such as a data set."""
+    path = folder / MODEL
     try:
         header = json.loads(path.read_bytes())
     except ValueError as error:

@@ -1,0 +1,147 @@
+"""Commands, and worker processes of the library, run in a folder with files named as Python's own modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from directranker import RankSVM, example_dataset, write_letor
+from directranker.cli import app
+
+PACKAGES = """
+    click dask distributed joblib jinja2 lightgbm llvmlite loky matplotlib numba numpy onnx onnxruntime optuna
+    pandas polars psutil pyarrow rich safetensors scipy sitecustomize sklearn threadpoolctl torch typer
+    typing_extensions usercustomize yaml
+""".split()
+PLANTED = "import os\nos.close(os.open(__file__ + '.ran', os.O_CREAT | os.O_WRONLY))\nraise ImportError('planted')\n"
+# Python itself imports these to find what `python -m` shall run, and its path is not ours to change before.
+BEFORE_US = (
+    "importlib", "warnings", "contextlib", "collections", "keyword", "operator", "reprlib", "functools", "types",
+)  # fmt: skip
+
+# As the installed command does it, for one command after another: imports are paid once.
+DRIVER = """
+import json, sys
+import directranker.cli.demonstrating, directranker.experiments.first_compilation
+from directranker.cli import main
+
+directranker.cli.demonstrating.answer_and_print = lambda *_, **__: None  # all of compare again, for a minute
+directranker.experiments.first_compilation.compiling_works = lambda: []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["directranker", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (arguments, end.code)
+"""
+SMALL = ("--rankers", "RankSVM", "--grid", "grid.toml", "--inner-folds", "2", "--folds", "2", "--seeds", "1")
+COMMANDS = [
+    ["demo", "--out", "demo"],
+    ["inspect", "rows.txt"],
+    ["convert", "rows.txt", "saved"],
+    ["train", "rows.txt", "--ranker", "RankSVM", "--out", "trained"],
+    ["tune", "rows.txt", "--ranker", "RankSVM", "--grid", "l2=1/10", "--folds", "2", "--workers", "2", "--out", "best"],
+    ["rank", "model", "rows.txt", "--out", "ranked.run"],
+    ["evaluate", "ranked.run", "rows.txt"],
+    ["compare", "rows.txt", *SMALL, "--workers", "2", "--out", "compared"],
+    ["sensitivity", "--study", "classes", "--values", "2", "--sets", "2", "--train", "200", "--ranker", "RankSVM",
+     "--workers", "2", "--out", "studied"],
+    ["neighbours", "model", "rows.txt", "--figure", "list.svg"],
+    ["report", "compared"],
+    ["info", "model"],
+    ["explain", "model", "rows.txt", "--query", "1", "--better", "1", "--worse", "2"],
+    ["export", "model", "--to", "onnx", "--rows", "rows.txt", "--out", "served"],
+    ["export", "model", "--to", "c", "--rows", "rows.txt", "--out", "in_c"],
+    ["compile"],
+]  # fmt: skip
+
+# A user's script with a module beside it, run from another folder.
+MODULE = """
+import os, subprocess, sys
+from directranker import RankSVM
+
+class Own(RankSVM):
+    def _learn(self, *arguments, **options):
+        tool = os.path.join(os.path.dirname(__file__), "tool.py")
+        subprocess.run([sys.executable, "-S", tool], check=True)  # which has a module beside it, too
+        super()._learn(*arguments, **options)
+"""
+SCRIPT = """
+import os, sys
+from directranker import Ensemble, example_dataset, grid_search
+from own import Own
+
+if __name__ == "__main__":
+    data = example_dataset().select(range(20))
+    Ensemble(Own(), n=2, n_jobs=2, vary=None).fit(data)
+    grid_search(Own(), {"l2": [1, 10]}, data, metrics="map", folds=2, workers=2)
+    assert "PYTHONSAFEPATH" not in os.environ
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a model, and a file for each module that anything could import."""
+    folder = tmp_path_factory.mktemp("hostile")
+    data = example_dataset().select(range(20))
+    write_letor(data, folder / "rows.txt")
+    RankSVM().fit(data).save(folder / "model")
+    (folder / "grid.toml").write_text("[RankSVM]\nl2 = [1, 10]\n")
+    for name in {*sys.stdlib_module_names, *PACKAGES}:
+        (folder / f"{name}.py").write_text(PLANTED)
+    return folder
+
+
+def run(folder: Path, *command: str | Path) -> None:
+    source = str(Path(sys.modules["directranker"].__file__ or "").parents[1])
+    environment = os.environ | {"PYTHONPATH": source}
+    environment.pop("PYTHONSAFEPATH", None)
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [path.name for path in folder.glob("*.ran")] == []
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_imports_nothing_from_there(hostile: Path, tmp_path: Path) -> None:
+    names = {
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+    }
+    assert names == {arguments[0] for arguments in COMMANDS}
+    (tmp_path / "driver.py").write_text(DRIVER)
+    (hostile / ".numba_config.yaml").write_text("cache_dir: planted_cache\n")
+    run(hostile, tmp_path / "driver.py", json.dumps(COMMANDS))
+    assert not (hostile / "planted_cache").exists()
+    (hostile / ".numba_config.yaml").unlink()
+
+
+@pytest.mark.parametrize("start", [("-m", "directranker"), ("-Bmdirectranker",)], ids=["-m", "-Bm"])
+def test_nor_does_the_package_run_as_a_module(hostile: Path, tmp_path: Path, start: tuple[str, ...]) -> None:
+    for name in ("rows.txt", *(path.name for path in hostile.glob("*.py") if path.stem not in BEFORE_US)):
+        (tmp_path / name).write_bytes((hostile / name).read_bytes())
+    run(tmp_path, *start, "inspect", "rows.txt")
+
+
+def test_workers_of_a_script_find_the_module_beside_it_only(hostile: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(MODULE)
+    (tmp_path / "tool.py").write_text("import beside")
+    (tmp_path / "beside.py").touch()
+    (tmp_path / "script.py").write_text(SCRIPT)
+    run(hostile, tmp_path / "script.py")
+
+
+def test_a_package_in_the_working_directory_is_run(tmp_path: Path) -> None:
+    """As in a checkout of the sources: it was asked for."""
+    source = Path(sys.modules["directranker"].__file__ or "").parents[1]
+    done = subprocess.run([sys.executable, "-m", "directranker", "--version"], cwd=source, check=False)
+    assert done.returncode == 0

@@ -1,0 +1,207 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: with its workers, without partial files, and resumable."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from comparisons import command, environment, start
+
+from directranker import DirectRanker, RankSVM, example_dataset, load_ranker, write_letor
+from directranker.cli import termination as module
+from directranker.cli.termination import Termination
+from directranker.model_selection.threads import cores_given
+from directranker.training.interrupts import DeferredInterrupt
+
+TWO_CORES = pytest.mark.skipif(cores_given() < 2, reason="needs two cores")
+CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+BOTH = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+
+
+def await_that(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "nothing happens"
+        time.sleep(0.01)
+
+
+def processes_of(group: int) -> list[int]:
+    """The ids of a group's processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _, _, after = path.read_text().rpartition(")")
+        except OSError:  # it has ended meanwhile
+            continue
+        state, _, of_group = after.split()[:3]
+        if int(of_group) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def await_end_of(group: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while processes_of(group):
+        assert time.monotonic() < end, processes_of(group)
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a model, and a grid whose trainings only a signal ends, but for the first."""
+    folder = tmp_path_factory.mktemp("ended")
+    data = example_dataset().select(range(30))
+    write_letor(data, folder / "rows.txt")
+    RankSVM().fit(data).save(folder / "model")
+    return folder
+
+
+@BOTH
+def test_rank_leaves_no_partial_file(place: Path, tmp_path: Path, number: signal.Signals) -> None:
+    arguments = ("rank", str(place / "model"), "-", "--out", "ranked.run")
+    with subprocess.Popen(
+        command(*arguments), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        await_that(lambda: any(tmp_path.iterdir()), process)  # now it waits for its input
+        process.send_signal(number)
+        assert process.wait(timeout=30) == CODES[number]
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_saves_the_best_weights(place: Path, tmp_path: Path) -> None:
+    options = (
+        "max_epochs=1000000",
+        "early_stopping=False",
+        "hidden_layers=4",
+        "checkpoint=kept",
+        "teacher=none",
+    )
+    settings = [word for option in options for word in ("--set", option)]
+    process = start("train", str(place / "rows.txt"), *settings, "--out", "model", cwd=tmp_path)
+    await_that((tmp_path / "kept").is_dir, process)
+    await_that(lambda: any((tmp_path / "kept").iterdir()), process)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert "interrupted" in errors
+    assert isinstance(load_ranker(tmp_path / "model"), DirectRanker)
+
+
+TUNE = (
+    "--ranker",
+    "RankNet",
+    "--set",
+    "early_stopping=False",
+    "--grid",
+    "max_epochs=1/1000000",
+    "--folds",
+    "2",
+)
+
+
+@TWO_CORES
+@pytest.mark.parametrize("to", ["process", "group"])
+def test_a_search_ends_with_its_workers(place: Path, tmp_path: Path, to: str) -> None:
+    """As a supervisor ends it, which waits for standard output to be closed; and as a service's group ends."""
+    process = start("tune", str(place / "rows.txt"), *TUNE, "--workers", "2", "--out", "best", cwd=tmp_path)
+    await_that(lambda: n_stored(tmp_path / "best.cells.sqlite") > 0, process)
+    assert len(processes_of(process.pid)) > 2
+    os.kill(process.pid if to == "process" else -process.pid, signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert re.fullmatch(
+        r"directranker: interrupted; what was measured is kept in best\.cells\.sqlite.*\n", errors
+    )
+    await_end_of(process.pid, seconds=10)
+    assert n_stored(tmp_path / "best.cells.sqlite") > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["best.cells.sqlite"]
+
+
+@TWO_CORES
+def test_workers_end_soon_after_a_kill(place: Path, tmp_path: Path) -> None:
+    process = start("tune", str(place / "rows.txt"), *TUNE, "--workers", "2", "--out", "best", cwd=tmp_path)
+    await_that(lambda: n_stored(tmp_path / "best.cells.sqlite") > 0, process)
+    process.kill()
+    process.communicate(timeout=30)  # returns when no worker holds standard output open
+    await_end_of(process.pid, seconds=10)
+
+
+def n_stored(path: Path) -> int:
+    import sqlite3  # noqa: PLC0415 - only here
+
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(path, timeout=30)
+    try:
+        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+    except sqlite3.OperationalError:  # no table yet
+        return 0
+    finally:
+        connection.close()
+
+
+def test_a_closed_terminal_is_no_error(place: Path, tmp_path: Path) -> None:
+    parent, child = pty.openpty()
+    arguments = command("rank", str(place / "model"), "-", "--out", "ranked.run")
+    with subprocess.Popen(
+        [sys.executable, "-c", AT_TERMINAL, *arguments],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+        start_new_session=True,
+    ) as process:
+        os.close(child)
+        await_that(lambda: any(tmp_path.iterdir()), process)
+        os.close(parent)
+        assert process.wait(timeout=30) == 129
+    assert list(tmp_path.iterdir()) == []
+
+
+AT_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@BOTH
+def test_signals_within_a_moment_are_one(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Termination() as termination, DeferredInterrupt() as interrupt:
+        signal.raise_signal(number)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupt.requested
+        monkeypatch.setattr(module, "SAME_REQUEST_SECONDS", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert termination.exit_code == CODES[number]
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    """As `nohup` has it; and SIGTERM still ends a job that a shell made ignore Ctrl-C."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGINT)}
+    try:
+        with Termination() as termination:
+            signal.raise_signal(signal.SIGHUP)
+            assert termination.exit_code is None
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+        assert termination.exit_code == 143
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

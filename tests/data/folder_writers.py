@@ -1,0 +1,141 @@
+"""Writers and readers of one folder in processes of their own: killed at every step, or side by side.
+
+Run as a script: `folder_writers.py FOLDER CASE`. This process has no threads, so that it may fork.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from directranker.data import folder_swap
+from directranker.data.files import write_atomically, write_folder_atomically
+
+PARTS = ("first", "second", "third")
+ROUNDS = 60
+STEPS = ("os.", "open", "shutil.", "tempfile.", "fcntl.", "ctypes.")  # audited before they are taken
+
+
+def save(folder: Path, content: str, *, overwrite: bool = True) -> None:
+    """Three files of the same content."""
+    with write_folder_atomically(folder, overwrite=overwrite) as temporary:
+        for name in PARTS:
+            (temporary / name).write_text(content)
+
+
+def load(folder: Path) -> str:
+    """The content, which all files must have; StorageError and the like where not."""
+    contents = folder_swap.read_unchanged(folder, lambda found: [(found / n).read_text() for n in PARTS])
+    assert len(set(contents)) == 1, contents
+    return contents[0]
+
+
+def names(folder: Path) -> list[str]:
+    """What is in it."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The id of a process that does it; its exit code is 1 after an exception."""
+    process = os.fork()
+    if process:
+        return process
+    try:
+        work()
+    except BaseException as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        os._exit(1)
+    os._exit(0)
+
+
+def killed_before(step: int, work: Callable[[], None]) -> bool:
+    """Do it in a process that is killed before its step of this number; False if it has fewer."""
+
+    def limited() -> None:
+        left = step
+
+        def count(event: str, _arguments: Any) -> None:
+            nonlocal left
+            if event != "os.kill" and event.startswith(STEPS):
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        work()
+
+    _, status = os.waitpid(forked(limited), 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0
+    return False
+
+
+def kill_folder_writers(parent: Path) -> None:
+    """After each kill there is a whole folder, and after the next save nothing else."""
+    target = parent / "model"
+    save(target, "0")
+    for step in range(10_000):
+        before = load(target)
+        more = killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
+        if folder_swap._renameat2() is not None:
+            assert target.is_dir()  # for every program, not only for ours
+        assert load(target) in (before, str(step + 1))
+        if not more:
+            break
+        if step % 2:
+            save(target, "whole")
+            assert names(parent) == ["model"], (step, names(parent))
+    assert step > 20
+    assert load(target) == str(step + 1)
+    assert names(parent) == ["model"]
+
+
+def kill_file_writers(parent: Path) -> None:
+    """The same for a file."""
+    target = parent / "numbers.txt"
+
+    def write(content: str) -> None:
+        with write_atomically(target) as temporary:
+            temporary.write_text(content)
+
+    write("0")
+    for step in range(10_000):
+        before = target.read_text()
+        more = killed_before(step, lambda step=step: write(str(step + 1)))  # type: ignore[misc]
+        assert target.read_text() in (before, str(step + 1))
+        if not more:
+            break
+    assert step > 5
+    assert names(parent) == ["numbers.txt"]
+
+
+def two_writers_and_a_reader(parent: Path) -> None:
+    """All saves succeed, and each read gives what one of them wrote."""
+    target = parent / "model"
+    save(target, "0")
+
+    def write(name: str) -> None:
+        for number in range(ROUNDS):
+            save(target, f"{name}{number}" * 1000)
+
+    writers = [forked(lambda name=name: write(name)) for name in "ab"]  # type: ignore[misc]
+    seen = set()
+    while writers:
+        seen.add(load(target))
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process:
+            assert status == 0
+            writers.remove(process)
+    assert len(seen) > 2
+    assert names(parent) == ["model"]
+
+
+if __name__ == "__main__":
+    if "two-steps" in sys.argv[3:]:
+        folder_swap._renameat2 = lambda: None
+    globals()[sys.argv[2]](Path(sys.argv[1]))
