@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from directranker.costs import ACTIVATIONS, PAIR_COSTS, Objective, torch_objective
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
+from directranker.costs.pair_kernel import compare_pairs
 from directranker.costs.running import kernel_of
+from directranker.pairs import classes_of
 
 from literal_costs import COSTS, TAUS, literal_cost
 
@@ -155,6 +158,9 @@ def test_closed_forms_and_exponentials_are_taken_where_they_hold() -> None:
     assert kernel("cross_entropy", "half_tanh", "delta_ndcg") == "compare_pairs"
     assert kernel("cross_entropy", "half_tanh", weighted=True) == "compare_pairs"
     assert kernel("cross_entropy", "softsign") == "compare_pairs"
+    for cost in ("hinge", "squared_hinge"):
+        assert kernel(cost, "identity") == kernel(cost, "identity", weighted=True) == "compare_by_margins"
+        assert kernel(cost, "identity", "label_difference") == kernel(cost, "tanh") == "compare_pairs"
 
 
 @pytest.mark.parametrize("weight", [None, "label_difference"])
@@ -174,6 +180,70 @@ def test_closed_forms_agree_with_the_pair_loop_on_long_lists(
     assert closed.cost == pytest.approx(looped.cost, rel=1e-9)
     largest = abs(looped.gradient).max()
     np.testing.assert_allclose(closed.gradient, looped.gradient, rtol=1e-8, atol=1e-10 * largest)
+
+
+def long_lists(labels: str, spread: float, weighted: bool) -> dict[str, Any]:
+    """Queries of few and of many pairs per document; rounded scores tie, and lie on the hinge's kink."""
+    rng = np.random.default_rng(4)
+    y = {"two": rng.integers(0, 2, 450), "few": rng.integers(0, 5, 450), "many": rng.normal(0, 1, 450)}[
+        labels
+    ]
+    return {
+        "scores": 1e4 + np.round(rng.normal(0, spread, 450), 1 if spread < 10 else 9),
+        "relevance": y.astype(float),
+        "offsets": np.array([0, 20, 20, 430, 450]),
+        "query_weight": [1.0, 1.0, 2.0, 0.5],
+        "document_weight": rng.choice([0.0, 0.5, 2.0], 450).tolist() if weighted else None,
+    }
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("pairs", ["all", "adjacent"])
+@pytest.mark.parametrize("cost", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("labels", ["two", "few", "many"])
+@pytest.mark.parametrize("spread", [0.0, 0.6, 1000.0])
+def test_margins_by_sorting_agree_with_the_double_loop_on_long_lists(
+    cost: str, pairs: str, labels: str, spread: float, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objective = Objective(cost, head_activation="identity", pairs=pairs, normalise="sum")
+    batch = long_lists(labels, spread, weighted)
+    result = objective(**batch)
+    assert result.cost == pytest.approx(twin(batch, objective), rel=1e-12)
+    monkeypatch.setattr("directranker.costs.running.compare_by_margins", compare_pairs)
+    looped = objective(**batch)
+    largest = abs(looped.gradient).max()
+    np.testing.assert_allclose(result.gradient, looped.gradient, rtol=1e-12, atol=1e-13 * largest)
+
+
+@pytest.mark.parametrize("cost", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("labels", ["two", "few", "many"])
+def test_margins_by_sorting_have_the_slopes_of_finite_differences(cost: str, labels: str) -> None:
+    objective = Objective(cost, head_activation="identity")
+    batch = long_lists(labels, 0.6, weighted=True)
+    batch["scores"] = np.random.default_rng(5).permutation(450) * 1.0013e-2  # no pair sits on the kink
+    gradient, step = objective(**batch).gradient, 1e-6
+    for row in range(20, 430, 29):
+        change = np.zeros(450)
+        change[row] = step
+        up, down = (objective(**{**batch, "scores": batch["scores"] + sign * change}) for sign in (1, -1))
+        assert gradient[row] == pytest.approx((up.cost - down.cost) / (2 * step), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("labels", ["few", "many"])
+def test_margins_of_one_long_query_take_about_n_log_n_steps(labels: str) -> None:
+    rng = np.random.default_rng(6)
+    objective = Objective("squared_hinge", head_activation="identity")
+
+    def seconds(n: int) -> float:
+        y = rng.integers(0, 5, n) if labels == "few" else rng.normal(size=n)
+        scores, classes, taken = rng.normal(size=n), classes_of(y), []
+        for _ in range(3):
+            start = time.perf_counter()
+            objective(scores, classes)
+            taken.append(time.perf_counter() - start)
+        return min(taken)
+
+    assert seconds(160_000) < 60 * seconds(10_000)  # 16 times the documents; 256 times the pairs
 
 
 @pytest.mark.parametrize("weight", [None, "label_difference"])

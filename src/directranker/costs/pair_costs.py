@@ -36,10 +36,12 @@ from directranker.costs.activations import (
 __all__ = [
     "COST_CODES",
     "CROSS_ENTROPY",
+    "HINGE_COSTS",
     "PAIR_COSTS",
     "RELEVANCE_WEIGHTED",
     "SQUARED_COSTS",
     "SQUARED_DIFFERENCE",
+    "SQUARED_HINGE",
     "TORCH_PAIR_COSTS",
     "TorchPairCost",
     "pair_cost",
@@ -61,6 +63,7 @@ PAIR_COSTS = (
 COST_CODES: Mapping[str, int] = MappingProxyType({name: code for code, name in enumerate(PAIR_COSTS)})
 SQUARED, SQUARED_DIFFERENCE, RELEVANCE_WEIGHTED, CROSS_ENTROPY, HINGE, SQUARED_HINGE, EXPONENTIAL = range(7)
 SQUARED_COSTS = PAIR_COSTS[:3]
+HINGE_COSTS = ("hinge", "squared_hinge")
 
 TORCH_PAIR_COSTS: Mapping[str, TorchPairCost] = MappingProxyType(
     {

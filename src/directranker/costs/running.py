@@ -5,6 +5,8 @@
 'compare_by_exponentials'
 >>> kernel_of(Objective("squared", head_activation="identity"), weighted=True).__name__
 'compare_by_moments'
+>>> kernel_of(Objective("hinge", head_activation="identity"), weighted=True).__name__
+'compare_by_margins'
 >>> kernel_of(Objective(), weighted=True).__name__
 'compare_pairs'
 """
@@ -23,8 +25,9 @@ from directranker.costs.batches import Batch, Rule
 from directranker.costs.drawn_pair_kernel import compare_drawn_pairs
 from directranker.costs.exponential_kernel import compare_by_exponentials
 from directranker.costs.list_costs import LIST_COST_CODES, LIST_COSTS, list_targets, measure_lists
+from directranker.costs.margin_kernel import PAIRS_PER_DOCUMENT, compare_by_margins
 from directranker.costs.moment_kernel import compare_by_moments
-from directranker.costs.pair_costs import COST_CODES, SQUARED_COSTS
+from directranker.costs.pair_costs import COST_CODES, HINGE_COSTS, SQUARED_COSTS
 from directranker.costs.pair_kernel import compare_pairs
 from directranker.costs.plans import Plan
 from directranker.costs.squared_kernel import compare_by_shares
@@ -94,6 +97,8 @@ def _run_pairs(
         in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
     else:
         undrawn = np.where(plan.draws > 0, 0, plan.n_pairs)
+        if kernel is compare_by_margins:
+            undrawn = np.minimum(undrawn, PAIRS_PER_DOCUMENT * np.diff(layout.offsets))
         in_parallel(compare_all, _cuts(undrawn, PAIRS_WORTH_A_THREAD))
     if plan.draws.any():
         in_parallel(compare_drawn, _cuts(plan.draws, PAIRS_WORTH_A_THREAD))
@@ -107,6 +112,12 @@ def kernel_of(objective: Objective, *, weighted: bool) -> Callable[..., None]:
     separable = objective.pair_weight in (None, "label_difference")
     if objective.cost in SQUARED_COSTS and objective.head_activation == "identity" and separable:
         return compare_by_moments
+    if (
+        objective.cost in HINGE_COSTS
+        and objective.head_activation == "identity"
+        and objective.pair_weight is None
+    ):
+        return compare_by_margins
     bounded = objective.head_activation in ("half_tanh", "tanh")
     if objective.cost in SQUARED_COSTS and bounded and separable and not weighted:
         return compare_by_shares

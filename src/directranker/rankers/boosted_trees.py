@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
 from directranker.rankers.training_data import TrainingData
+from directranker.training.interrupts import interruptibly
 
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["binned", "in_short_lists"]
+__all__ = ["answering_ctrl_c", "binned", "in_short_lists"]
+
+Result = TypeVar("Result")
 
 SAMPLED_ROWS = 50_000  # documents that bins are made from
 BATCH_ROWS = 16_384
+LARGE = 1_000_000  # numbers; LightGBM's bins of fewer take less than about a second
 LONGEST_LIST = 10_000  # LightGBM takes no longer query
 
 
@@ -34,7 +39,9 @@ def binned(
     n_rows = len(data.relevance)
     parameters = {**parameters, "bin_construct_sample_cnt": SAMPLED_ROWS}
     if data.rows is None or n_rows <= SAMPLED_ROWS:
-        return lightgbm.Dataset(data.features, reference=reference, params=parameters).construct()
+        return answering_ctrl_c(
+            lightgbm.Dataset(data.features, reference=reference, params=parameters).construct, data
+        )
 
     order: IntArray = data.rows
 
@@ -50,9 +57,18 @@ def binned(
 
     if reference is None:
         sampled = np.random.default_rng((seed, 13)).choice(n_rows, SAMPLED_ROWS, replace=False)
-        sample = data.take_rows(np.sort(sampled)).features
-        reference = lightgbm.Dataset(sample, params=parameters).construct()
+        sample = data.take_rows(np.sort(sampled))
+        reference = answering_ctrl_c(lightgbm.Dataset(sample.features, params=parameters).construct, sample)
     return lightgbm.Dataset(Rows(), reference=reference, params=parameters).construct()
+
+
+def answering_ctrl_c(call: Callable[[], Result], data: TrainingData) -> Result:
+    """Make a native call about some data; Ctrl-C does not wait for it where the data is large.
+
+    Bins of 100,000 features take LightGBM minutes.
+    """
+    is_large = len(data.relevance) * data.table.shape[1] >= LARGE
+    return interruptibly(call) if is_large else call()
 
 
 def in_short_lists(data: TrainingData, seed: int) -> TrainingData:

@@ -42,7 +42,7 @@ from directranker.parameters import (
     whole,
 )
 from directranker.rankers.base import Ranker, as_metric, as_seed
-from directranker.rankers.boosted_trees import binned, in_short_lists
+from directranker.rankers.boosted_trees import answering_ctrl_c, binned, in_short_lists
 from directranker.rankers.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
@@ -242,7 +242,7 @@ class LambdaMART(Ranker):
         train_set.set_label(codes).set_group(np.diff(data.offsets))
         if weight is not None:
             train_set.set_weight(weight)
-        booster = lightgbm.Booster(parameters, train_set)
+        booster = answering_ctrl_c(lambda: lightgbm.Booster(parameters, train_set), data)
         if validation is not None:
             booster.add_valid(binned(validation, parameters, seed, train_set), "validation")
         return booster, lambdas

@@ -1,15 +1,26 @@
-"""Ctrl-C during training: finish the batch, keep the best weights, say so."""
+"""Ctrl-C during training: drop the step or finish the round, keep the best weights, say so.
+
+Native code does not see Ctrl-C until it returns; a call that may take long runs by `interruptibly`.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-__all__ = ["DeferredInterrupt", "interrupts_raised"]
+__all__ = ["DeferredInterrupt", "StopTraining", "interruptibly", "interrupts_raised"]
+
+Result = TypeVar("Result")
+
+LOOK_EVERY = 0.1  # seconds; on Windows, Ctrl-C is not seen while a wait without an end lasts
+
+
+class StopTraining(Exception):  # noqa: N818 - like StopIteration
+    """Raised within a step or a measurement that Ctrl-C asked to drop."""
 
 
 class DeferredInterrupt:
@@ -43,6 +54,11 @@ class DeferredInterrupt:
         if self._active:
             signal.signal(signal.SIGINT, self._previous)
 
+    def stop_if_requested(self) -> None:
+        """Raise StopTraining where Ctrl-C was pressed: between the parts of something that may take long."""
+        if self.requested:
+            raise StopTraining
+
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
@@ -65,3 +81,35 @@ def interrupts_raised() -> Iterator[None]:
     yield
     if DeferredInterrupt.n_requested > before:
         raise KeyboardInterrupt
+
+
+def interruptibly(call: Callable[[], Result]) -> Result:
+    """Make a long native call that Ctrl-C need not wait for.
+
+    The call runs in a thread of its own, and the main thread waits for it. Ctrl-C ends the wait at once, by
+    KeyboardInterrupt. Nothing can end the call itself: it runs on in the background until it returns, and its
+    result is dropped. The end of the process does not wait for it.
+
+    >>> interruptibly(lambda: sum(range(4)))
+    6
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()  # signals do not arrive here
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    is_over = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # raised in the main thread
+            errors.append(error)
+        finally:
+            is_over.set()
+
+    threading.Thread(target=run, name="directranker native call", daemon=True).start()
+    while not is_over.wait(LOOK_EVERY):
+        pass
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -29,7 +29,7 @@ from directranker.nn.room import Room
 from directranker.nn.training_pass import Scorer, training_pass
 from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
-from directranker.training.interrupts import DeferredInterrupt
+from directranker.training.interrupts import DeferredInterrupt, StopTraining
 from directranker.training.progress import shown_progress
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
@@ -37,6 +37,7 @@ from directranker.training.schedules import learning_rate_factor, make_optimizer
 __all__ = ["BatchCost", "Trained", "TrainingOptions", "Validation", "score_documents", "train"]
 
 SCORED_BYTES = 16 << 20  # of encoded features that are scored at a time
+SCORED_AS_BINS = 512  # documents, at least, where columns are not formed and weights are summed each time
 VALIDATION_LIST = 100  # documents, where there are no queries
 WORK_FOR_THREADS = 5e7  # multiplications in a step from which more than one thread pays
 
@@ -104,9 +105,9 @@ class Validation:
         weight = None if document_weight is None else means_of_queries(document_weight[order], cuts)
         return cls(features, relevance[order], cuts, metric, order, weight)
 
-    def measure(self, score: Scorer) -> float | None:
+    def measure(self, score: Scorer, between: Callable[[], None] | None = None) -> float | None:
         """The mean of the metric with the net, in evaluation mode, as it is; None where a score is NaN."""
-        scores = score_documents(score, self.features, len(self.relevance))
+        scores = score_documents(score, self.features, len(self.relevance), between)
         if np.isnan(scores).any():
             return None
         in_order = scores if self.order is None else scores[self.order]
@@ -130,14 +131,19 @@ class Trained:
     stopped: Stopped
 
 
-def score_documents(score: Scorer, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
-    """Scores of all rows by a net in evaluation mode, some thousands at a time."""
+def score_documents(
+    score: Scorer, features: EncodedFeatures, n_rows: int, between: Callable[[], None] | None = None
+) -> NDArray[np.float32]:
+    """Scores of all rows by a net in evaluation mode, some thousands at a time, and `between` after each."""
     scores, room = np.empty(n_rows, dtype=np.float32), Room()
-    at_a_time = max(1, SCORED_BYTES // max(1, features.bytes_per_row))
+    at_least = SCORED_AS_BINS if features.are_bins else 1
+    at_a_time = max(at_least, SCORED_BYTES // max(1, features.bytes_per_row))
     with torch.no_grad():  # not inference_mode: what is laid out for scores serves training, too
         for start in range(0, n_rows, at_a_time):
             rows = np.arange(start, min(start + at_a_time, n_rows))
             scores[rows] = score(features.of(rows, room=room)).cpu().numpy()
+            if between is not None:
+                between()
     return scores
 
 
@@ -239,7 +245,10 @@ class _Training:
             while not self.state.finished:
                 if self._is_over():
                     break
-                ended = self._epoch(interrupt)
+                try:
+                    ended = self._epoch(interrupt)
+                except StopTraining:
+                    ended = "interrupted"
                 if not isinstance(ended, EpochRecord):
                     stopped = ended
                     break
@@ -273,17 +282,17 @@ class _Training:
         self.net.train()
         costs, weights = [], []
         for batch in self.batches.epoch(epoch, self.state.step / self.n_steps):
-            cost = self._step(batch)
+            cost = self._step(batch, interrupt)
             if not math.isfinite(cost):
                 return "non_finite"
-            if interrupt.requested:
-                return "interrupted"
             costs.append(cost)
             weights.append(len(batch.offsets) - 1)
             if self.options.max_steps is not None and self.state.step >= self.options.max_steps:
                 break
         self.net.eval()
-        metric = None if self.validation is None else self.validation.measure(self.scores_of)
+        metric = None
+        if self.validation is not None:
+            metric = self.validation.measure(self.scores_of, interrupt.stop_if_requested)
         judged = self.validation is not None and self.options.keep_best
         is_sound = metric is not None if judged else not costs or self._gives_numbers(batch)
         if not is_sound:
@@ -296,15 +305,17 @@ class _Training:
             seconds=time.perf_counter() - start,
         )
 
-    def _step(self, batch: Batch) -> float:
+    def _step(self, batch: Batch, interrupt: DeferredInterrupt) -> float:
         options = self.options
         factor = learning_rate_factor(options.schedule, step=self.state.step, n_steps=self.n_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
         self.optimizer.zero_grad(set_to_none=True)
         scores = self.scores_of(self.features.of(batch.rows, room=self.room))
+        interrupt.stop_if_requested()
         progress = self.state.step / self.n_steps
         cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
+        interrupt.stop_if_requested()
         if math.isfinite(cost):
             if options.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self.net.parameters(), options.clip_norm)
