@@ -26,7 +26,7 @@ from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
 from directranker import DirectRanker, Ensemble, Fold
-from directranker.data.transforms import PiecewiseLinear
+from directranker.encoding import PiecewiseLinear
 from directranker.rankers import LambdaMART, RankNet
 
 import ablation_variants as made

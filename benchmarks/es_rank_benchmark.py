@@ -21,7 +21,7 @@ import numpy as np
 from directranker import Metric, RankingDataset, evaluate
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.rankers import ESRank, IESRRank, IESVMRank, RankSVM
-from directranker.rankers.evolution import Parent, Part, evolve
+from directranker.rankers.linear.evolution import Parent, Part, evolve
 from directranker.rankers.rounds import Rounds
 
 from measuring import compare, machine, seconds_of

@@ -26,8 +26,8 @@ from sklearn.base import clone
 
 from directranker import RankingDataset
 from directranker.rankers import LambdaMART
-from directranker.rankers.boosted_trees import SAMPLED_ROWS
-from directranker.rankers.label_gains import label_gains
+from directranker.rankers.trees.boosting import SAMPLED_ROWS
+from directranker.rankers.trees.label_gains import label_gains
 
 from measuring import compare, machine
 from mslr_like import mslr_like

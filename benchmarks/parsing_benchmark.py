@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 
 from directranker import RankingDataset, read_letor, write_letor
 from directranker.compilation import n_threads
-from directranker.data.letor_builder import BLOCK_BYTES
+from directranker.data.letor.builder import BLOCK_BYTES
 
 from measuring import compare, machine, print_ratios
 from mslr_like import mslr_like

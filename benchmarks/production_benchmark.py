@@ -75,7 +75,7 @@ print(time.perf_counter() - start)
 """
 OUR_SIDE = """
 import sys, time
-from directranker.cli.ranking import rank
+from directranker.cli.rank import rank
 from directranker.persistence import load_ranker
 from pathlib import Path
 load_ranker(sys.argv[1])

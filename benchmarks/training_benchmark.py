@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from directranker import RankingDataset
 from directranker.costs import Objective
-from directranker.data.transforms import Standard, Unchanged
+from directranker.encoding import Standard, Unchanged
 from directranker.nn import DirectRankerNet
 from directranker.rankers import DirectRanker
-from directranker.rankers.objective_cost import ObjectiveCost
+from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.training import Batches, Lists, TrainingOptions, train
 from directranker.training.batches import EncodedFeatures
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
-from directranker.data.transforms import TRANSFORMS
+from directranker.encoding import TRANSFORMS
 from directranker.persistence import MOST_BYTES, load_ranker, sealed_header
 from directranker.rankers import (
     AdaRank,

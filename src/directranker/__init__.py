@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from directranker.data.formats import read_dataset, write_dataset
     from directranker.data.inspection import inspect_dataset, inspect_fold
     from directranker.data.letor import parse_letor, read_letor
-    from directranker.data.letor_writing import write_letor
+    from directranker.data.letor.writing import write_letor
     from directranker.data.synthetic import GaussianClasses, example_dataset, make_synthetic, noisy_labels
     from directranker.data.tabular import read_parquet, write_parquet
-    from directranker.data.transforms import (
+    from directranker.encoding import (
         AutoTransform,
         InContext,
         PiecewiseLinear,

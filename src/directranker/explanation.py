@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.dataset import RankingDataset
-from directranker.data.transforms import bins_of
+from directranker.encoding import bins_of
 from directranker.errors import ExportError
-from directranker.export.columns import columns_of
+from directranker.description.columns import columns_of
 from directranker.export.description import feature_names
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
-from directranker.rankers.linear import LinearRanker
+from directranker.rankers.linear.base import LinearRanker
 
 __all__ = ["Explanation", "explain_difference", "explain_differences"]
 

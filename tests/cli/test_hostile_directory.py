@@ -27,10 +27,10 @@ BEFORE_US = (
 # As the installed command does it, for one command after another: imports are paid once.
 DRIVER = """
 import json, sys
-import directranker.cli.demonstrating, directranker.experiments.first_compilation
+import directranker.cli.demo, directranker.experiments.first_compilation
 from directranker.cli import main
 
-directranker.cli.demonstrating.answer_and_print = lambda *_, **__: None  # all of compare again, for a minute
+directranker.cli.demo.answer_and_print = lambda *_, **__: None  # all of compare again, for a minute
 directranker.experiments.first_compilation.compiling_works = lambda: []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["directranker", *arguments]

@@ -31,17 +31,17 @@ from directranker import (
     write_letor,
     write_parquet,
 )
-from directranker.cli.comparing import compare
-from directranker.cli.converting import convert
-from directranker.cli.describing import info
-from directranker.cli.evaluating import evaluate
-from directranker.cli.explaining import explain
-from directranker.cli.exporting import export
-from directranker.cli.inspecting import inspect
-from directranker.cli.neighbouring import neighbours
-from directranker.cli.ranking import rank
-from directranker.cli.training import train
-from directranker.cli.tuning import tune
+from directranker.cli.compare import compare
+from directranker.cli.convert import convert
+from directranker.cli.info import info
+from directranker.cli.evaluate import evaluate
+from directranker.cli.explain import explain
+from directranker.cli.export import export
+from directranker.cli.inspect import inspect
+from directranker.cli.neighbours import neighbours
+from directranker.cli.rank import rank
+from directranker.cli.train import train
+from directranker.cli.tune import tune
 from directranker.metrics import evaluate as evaluate_scores
 from directranker.persistence import load_ranker
 

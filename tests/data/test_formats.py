@@ -23,7 +23,7 @@ from hypothesis.extra.numpy import arrays
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import read_folds
 from directranker.data.letor import parse_letor, read_letor
-from directranker.data.letor_writing import write_letor
+from directranker.data.letor.writing import write_letor
 from directranker.data.storage import HEADER
 from directranker.data.streaming import stream_parquet
 from directranker.data.tabular import Columns, read_parquet, write_parquet
@@ -352,7 +352,7 @@ import resource, signal, sys
 import numpy as np
 from pathlib import Path
 from directranker.data.dataset import RankingDataset
-from directranker.data.letor_writing import write_letor
+from directranker.data.letor.writing import write_letor
 from directranker.data.tabular import write_parquet
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 data = RankingDataset.from_arrays(np.random.default_rng(0).normal(size=(50_000, 8)), np.zeros(50_000))

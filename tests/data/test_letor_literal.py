@@ -227,7 +227,7 @@ def test_words_are_loaded_from_within_the_text() -> None:
 import ctypes, mmap
 import numpy as np
 from directranker.data import letor_kernels
-from directranker.data.letor_numbers import Position
+from directranker.data.letor.numbers import Position
 page = mmap.PAGESIZE
 room = mmap.mmap(-1, 3 * page)
 memory = np.frombuffer(room, dtype=np.uint8)

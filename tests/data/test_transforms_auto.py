@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from directranker.data.transforms import AutoTransform, QueryMinMax, SignedLog, Standard
+from directranker.encoding import AutoTransform, QueryMinMax, SignedLog, Standard
 
 
 def letor(path: Path) -> tuple[Any, Any]:

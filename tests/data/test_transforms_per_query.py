@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
-from directranker.data.transforms import (
+from directranker.encoding import (
     InContext,
     PiecewiseLinear,
     QueryMinMax,

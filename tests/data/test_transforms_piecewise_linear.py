@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from directranker.data.transforms import PiecewiseLinear
+from directranker.encoding import PiecewiseLinear
 
 
 def literal_edges(values: Any, n_bins: int) -> list[float]:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm, rankdata
 from sklearn.preprocessing import QuantileTransformer
 
-from directranker.data.transforms import QuantileNormal
+from directranker.encoding import QuantileNormal
 
 
 @pytest.fixture(name="X")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.preprocessing import StandardScaler
 
-from directranker.data.transforms import SignedLog, Standard, Unchanged
+from directranker.encoding import SignedLog, Standard, Unchanged
 
 
 @pytest.fixture(name="X")

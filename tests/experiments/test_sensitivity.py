@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from directranker import AdaRank, CellStore, RankSVM, make_synthetic, ndcg
-from directranker.cli.studying import DEFAULT_VALUES
+from directranker.cli.sensitivity import DEFAULT_VALUES
 from directranker.experiments.claims import check_claims
 from directranker.experiments.sensitivity import (
     PROCEDURE,

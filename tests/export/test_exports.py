@@ -15,7 +15,7 @@ from torch import nn
 from directranker import ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.export import export_ranker
 from directranker.export.description import describe_ranker
-from directranker.export.model import Trees
+from directranker.description.model import Trees
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}

@@ -18,7 +18,7 @@ import torch
 from sklearn.pipeline import make_pipeline
 
 from directranker import Metric, RankingDataset
-from directranker.data.transforms import PiecewiseLinear, Standard
+from directranker.encoding import PiecewiseLinear, Standard
 from directranker.model_selection import Fit, Part, cells, fingerprints
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import VERSIONS_OF, code_fingerprint, data_fingerprint

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker import RankingDataset, SearchResult, evaluate, example_dataset, grid_search
-from directranker.data.transforms import PiecewiseLinear, QueryMinMax
+from directranker.encoding import PiecewiseLinear, QueryMinMax
 from directranker.model_selection import Progress, trained_for
 from directranker.model_selection.cross_validation import query_folds
 from directranker.model_selection.fitting import fit_by_query, predict_by_query

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 
 from directranker import DirectRanker, example_dataset
-from directranker.data.transforms import PiecewiseLinear
-from directranker.data.transforms.filled_bins import FilledBins, fill_bins
+from directranker.encoding import PiecewiseLinear
+from directranker.encoding.filled_bins import FilledBins, fill_bins
 from directranker.nn import DirectRankerNet
 from directranker.nn.bin_layer import bin_gradient, bin_sums
 from directranker.nn.training_pass import has_own_pass, training_pass

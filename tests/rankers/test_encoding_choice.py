@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, load_ranker
-from directranker.data.transforms import AutoTransform, PiecewiseLinear
+from directranker.encoding import AutoTransform, PiecewiseLinear
 from directranker.rankers import encoding_choice, unseen_scores
-from directranker.rankers.encoding_choice import MOST_DOCUMENTS, meant_encoding
+from directranker.rankers.nets.encoding_selection import MOST_DOCUMENTS, meant_encoding
 from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord
 

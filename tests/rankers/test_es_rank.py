@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from directranker import DataError, Metric, RankingDataset, TrainingWarning, evaluate, example_dataset
 from directranker.rankers import ESRank, IESRRank, IESVMRank, RankSVM, evolution, linear
-from directranker.rankers.evolution import STEPS
+from directranker.rankers.linear.evolution import STEPS
 from directranker.rankers.rounds import RoundRecord
 
 QUICK: dict[str, Any] = {"generations": 60, "random_state": 0, "validation_fraction": None}

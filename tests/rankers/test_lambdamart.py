@@ -26,8 +26,8 @@ from directranker import (
     load_ranker,
 )
 from directranker.rankers import LambdaMART
-from directranker.rankers.boosted_trees import SAMPLED_ROWS, binned, in_short_lists
-from directranker.rankers.label_gains import label_gains
+from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
+from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord
 from directranker.rankers.training_data import TrainingData
 

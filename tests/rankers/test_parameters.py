@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from directranker.data.dataset import RankingDataset
 from directranker.data.synthetic import example_dataset
-from directranker.data.transforms import InContext, PiecewiseLinear, QuantileNormal
+from directranker.encoding import InContext, PiecewiseLinear, QuantileNormal
 from directranker.persistence import load_ranker
 from directranker.rankers import (
     AdaRank,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from directranker import example_dataset
-from directranker.data.transforms import QueryMinMax
+from directranker.encoding import QueryMinMax
 from directranker.metrics import Metric
 from directranker.rankers import scored_part
-from directranker.rankers.scored_part import EncodedColumns, ScoredPart
+from directranker.rankers.linear.scored_split import EncodedColumns, ScoredPart
 from directranker.rankers.training_data import TrainingData
 
 

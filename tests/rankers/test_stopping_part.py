@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from directranker import RankingDataset, TrainingWarning, example_dataset
 from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
-from directranker.rankers.teaching import chosen_teacher
+from directranker.rankers.nets.distillation import chosen_teacher
 from directranker.rankers.training_data import TrainingData
 
 QUICK: dict[str, Any] = {"teacher": None, "transform": "standard", "hidden_layers": 8, "random_state": 0}

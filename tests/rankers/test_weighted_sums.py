@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from directranker.rankers.weighted_sums import score_rows, sum_rows, update_scores
+from directranker.rankers.linear.weighted_sums import score_rows, sum_rows, update_scores
 
 
 @pytest.mark.parametrize("n_rows", [1, 4, 7, 702, 65_001])

@@ -17,7 +17,7 @@ from directranker import RankingDataset, example_dataset
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
-from directranker.rankers.objective_cost import ObjectiveCost
+from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.training.batches import Batches, Lists, growing
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer

@@ -11,23 +11,23 @@ from typing import Annotated, Any
 import typer
 
 from directranker._version import __version__
-from directranker.cli.comparing import compare
-from directranker.cli.compiling import compile_kernels
-from directranker.cli.converting import convert
-from directranker.cli.demonstrating import demo
-from directranker.cli.describing import info
-from directranker.cli.evaluating import evaluate
-from directranker.cli.explaining import explain
-from directranker.cli.exporting import export
-from directranker.cli.inspecting import inspect
-from directranker.cli.neighbouring import neighbours
-from directranker.cli.ranking import rank
-from directranker.cli.reporting import report
+from directranker.cli.compare import compare
+from directranker.cli.compile import compile_kernels
+from directranker.cli.convert import convert
+from directranker.cli.demo import demo
+from directranker.cli.info import info
+from directranker.cli.evaluate import evaluate
+from directranker.cli.explain import explain
+from directranker.cli.export import export
+from directranker.cli.inspect import inspect
+from directranker.cli.neighbours import neighbours
+from directranker.cli.rank import rank
+from directranker.cli.report import report
 from directranker.cli.streams import open_closed_streams
-from directranker.cli.studying import sensitivity
+from directranker.cli.sensitivity import sensitivity
 from directranker.cli.termination import Termination, discard_unwritable_output
-from directranker.cli.training import train
-from directranker.cli.tuning import tune
+from directranker.cli.train import train
+from directranker.cli.tune import tune
 
 __all__ = ["app", "main"]
 

@@ -99,7 +99,7 @@ def write_dataset(
     if kind == "parquet":
         write_parquet(data, path, layout=layout, progress=progress)
     elif kind == "letor":
-        from directranker.data.letor_writing import write_letor  # noqa: PLC0415 - reading needs none of it
+        from directranker.data.letor.writing import write_letor  # noqa: PLC0415 - reading needs none of it
 
         write_letor(data, path, zero_based=zero_based, progress=progress)
     else:

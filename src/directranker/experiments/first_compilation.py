@@ -18,7 +18,7 @@ from directranker.classification import class_boundaries
 from directranker.data.dataset import RankingDataset
 from directranker.data.inspection import inspect_dataset
 from directranker.data.letor import read_letor
-from directranker.data.letor_writing import write_letor
+from directranker.data.letor.writing import write_letor
 from directranker.data.synthetic import example_dataset
 from directranker.experiments.contenders import CONTENDERS, Contender
 from directranker.metrics import CONVENTIONS, evaluate

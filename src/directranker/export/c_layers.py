@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.export.c_source import array, number
-from directranker.export.layers import Layer
-from directranker.export.model import Net
+from directranker.description.layers import Layer
+from directranker.description.model import Net
 
 __all__ = ["layers_source"]
 

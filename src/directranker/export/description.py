@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from directranker.errors import ExportError
-from directranker.export.columns import columns_of
-from directranker.export.layers import layers_of
-from directranker.export.model import Model, Net, Tree, Trees
-from directranker.export.summing import summed
+from directranker.description.columns import columns_of
+from directranker.description.layers import layers_of
+from directranker.description.model import Model, Net, Tree, Trees
+from directranker.description.summing import summed
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
-from directranker.rankers.linear import LinearRanker
-from directranker.rankers.tree_text import parsed_trees
+from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.trees.model_text import parsed_trees
 
 __all__ = ["describe_ranker", "feature_names"]
 

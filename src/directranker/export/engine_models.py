@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.errors import ExportError
-from directranker.export.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
-from directranker.export.model import Net, Trees
+from directranker.description.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.description.model import Net, Trees
 
 __all__ = [
     "LinearParts",

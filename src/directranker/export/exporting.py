@@ -44,7 +44,7 @@ from directranker.export.c_source import signature_name
 from directranker.export.description import describe_ranker
 from directranker.export.elasticsearch import elasticsearch_files
 from directranker.export.engines import elasticsearch_scores, solr_scores
-from directranker.export.model import Model
+from directranker.description.model import Model
 from directranker.export.onnx import onnx_bytes, onnx_scores
 from directranker.export.parity import Parity, check_parity
 from directranker.export.solr import solr_files

@@ -22,7 +22,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from directranker.data.transforms.quantile_normal import LOWEST_PROBABILITY
+from directranker.encoding.quantile_normal import LOWEST_PROBABILITY
 
 __all__ = ["LOWEST_PROBABILITY", "MIDDLE", "Interpolation", "middle", "normal_quantile", "tail"]
 

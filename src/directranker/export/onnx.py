@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from directranker._version import __version__
 from directranker.data.checking import Features
-from directranker.export.layers import LayerNorm
-from directranker.export.model import Model, Net, Tree, Trees
+from directranker.description.layers import LayerNorm
+from directranker.description.model import Model, Net, Tree, Trees
 from directranker.export.onnx_columns import encoded
 from directranker.export.onnx_graph import Graph
 from directranker.export.thresholds import at_most_float32

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
-from directranker.export.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.description.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
 from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
 from directranker.export.onnx_graph import Graph
 

@@ -7,7 +7,7 @@ a package whose version is known besides, the source counts too.
 >>> from directranker.rankers import LambdaMART
 >>> words = describe(LambdaMART(learning_rate=0.1))
 >>> words["class"], words["parameters"]["learning_rate"]
-('directranker.rankers.lambdamart.LambdaMART', 0.1)
+('directranker.rankers.trees.lambdamart.LambdaMART', 0.1)
 >>> describe({"cost": lambda r: r})
 Traceback (most recent call last):
 TypeError: cost is a lambda, which has no name that another process would know it by; define it as a function

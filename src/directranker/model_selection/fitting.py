@@ -128,7 +128,7 @@ def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDatas
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> from directranker.data.synthetic import example_dataset
-    >>> from directranker.data.transforms import QueryMinMax
+    >>> from directranker.encoding import QueryMinMax
     >>> from directranker.rankers import RankSVM
     >>> data = example_dataset().select(range(20))
     >>> for one in (RankSVM(), make_pipeline(QueryMinMax(), RankSVM()), make_pipeline(Ridge()), Ridge()):

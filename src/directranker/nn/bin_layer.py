@@ -4,8 +4,8 @@ The weights of all bins below a value are summed beforehand, once for all docume
 then adds two rows of weights per feature instead of one per bin. Backward, what is pulled into a bin goes on
 to all bins below it, again once for all documents. Matrix products with the encoding take longer.
 
->>> from directranker.data.transforms.filled_bins import fill_bins
->>> from directranker.data.transforms.piecewise_linear import PiecewiseLinear
+>>> from directranker.encoding.filled_bins import fill_bins
+>>> from directranker.encoding.piecewise_linear import PiecewiseLinear
 >>> X = np.random.default_rng(0).random((50, 3)).astype(np.float32)
 >>> transform = PiecewiseLinear(n_bins=4).fit(X)
 >>> encoded, bins = torch.from_numpy(transform.transform(X)), fill_bins(transform, X)
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from directranker.compilation import compiled, even_cuts, freely_summed, in_parallel, n_threads
-from directranker.data.transforms.filled_bins import FilledBins
+from directranker.encoding.filled_bins import FilledBins
 
 __all__ = ["bin_gradient", "bin_sums"]
 

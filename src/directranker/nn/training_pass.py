@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directranker.data.transforms.filled_bins import FilledBins
+from directranker.encoding.filled_bins import FilledBins
 from directranker.nn.activation_kernels import (
     Floats,
     pull_through_tanh,

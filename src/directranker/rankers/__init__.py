@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from directranker.late_names import late_names
 
 if TYPE_CHECKING:
-    from directranker.rankers.adarank import AdaRank
+    from directranker.rankers.linear.adarank import AdaRank
     from directranker.rankers.base import Ranker
-    from directranker.rankers.coordinate_ascent import CoordinateAscent
-    from directranker.rankers.direct_ranker import DirectRanker
+    from directranker.rankers.linear.coordinate_ascent import CoordinateAscent
+    from directranker.rankers.nets.direct_ranker import DirectRanker
     from directranker.rankers.ensemble import Ensemble
-    from directranker.rankers.es_rank import ESRank, IESRRank, IESVMRank
-    from directranker.rankers.lambda_direct_ranker import LambdaDirectRanker
-    from directranker.rankers.lambdamart import LambdaMART
-    from directranker.rankers.listnet import ListNet
-    from directranker.rankers.rank_svm import RankSVM
-    from directranker.rankers.ranknet import RankNet
+    from directranker.rankers.linear.es_rank import ESRank, IESRRank, IESVMRank
+    from directranker.rankers.nets.lambda_direct_ranker import LambdaDirectRanker
+    from directranker.rankers.trees.lambdamart import LambdaMART
+    from directranker.rankers.nets.listnet import ListNet
+    from directranker.rankers.linear.rank_svm import RankSVM
+    from directranker.rankers.nets.ranknet import RankNet
 
 __all__ = [
     "AdaRank",

@@ -7,7 +7,7 @@ Rankers that differ only in their seed make much the same mistakes. Those that s
 those that see it within its list make others, so their mean is better than either.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.rankers.direct_ranker import DirectRanker
+>>> from directranker.rankers.nets.direct_ranker import DirectRanker
 >>> data = example_dataset()
 >>> ensemble = Ensemble(DirectRanker(max_epochs=1, teacher=None), 3, random_state=0).fit(data)
 >>> [member.get_params()["transform"] for member in ensemble.rankers_]
@@ -28,8 +28,8 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features
 from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
-from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
-from directranker.rankers.net_ranker import AUTO
+from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
+from directranker.rankers.nets.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.rankers.perceptron_kernels import weighted_sums
+from directranker.rankers.nets.perceptron_kernels import weighted_sums
 
 __all__ = ["ACTIVATIONS", "EPSILON", "normalise_rows"]
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from directranker.nn import DirectRankerNet
-from directranker.rankers.perceptron_kernels import weighted_sums
+from directranker.rankers.nets.perceptron_kernels import weighted_sums
 
 __all__ = ["Way", "scores_of_rows", "way_of"]
 

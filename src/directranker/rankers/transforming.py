@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features
-from directranker.data.transforms import InContext, Unchanged, as_transform
-from directranker.data.transforms.base import RowTransform
-from directranker.data.transforms.blocks import over_rows
+from directranker.encoding import InContext, Unchanged, as_transform
+from directranker.encoding.base import RowTransform
+from directranker.encoding.blocks import over_rows
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker
 from directranker.rankers.training_data import TrainingData

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
-from directranker.data.transforms import Unchanged
-from directranker.data.transforms.filled_bins import FilledBins, bin_starts, fill_bins
+from directranker.encoding import Unchanged
+from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
 from directranker.nn.room import Room
 from directranker.nn.training_pass import Inputs
 from directranker.pairs import QueryClasses, classes_of

@@ -1,0 +1,72 @@
+"""Transforms by name, as rankers and the command line take them.
+
+>>> as_transform("standard")
+Standard()
+>>> as_transform("quantile")
+Traceback (most recent call last):
+ValueError: unknown transform 'quantile', did you mean 'quantile-normal'?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from sklearn.base import clone
+
+from directranker.encoding.automatic import AutoTransform
+from directranker.encoding.base import FeatureTransform
+from directranker.encoding.in_context import InContext
+from directranker.encoding.per_query import QueryMinMax, QueryRank, QueryZScore
+from directranker.encoding.piecewise_linear import PiecewiseLinear
+from directranker.encoding.quantile_normal import QuantileNormal
+from directranker.encoding.scaling import SignedLog, Standard, Unchanged
+
+__all__ = ["TRANSFORMS", "as_transform"]
+
+TRANSFORMS: Mapping[str, type[FeatureTransform]] = MappingProxyType(
+    {
+        "quantile-normal": QuantileNormal,
+        "standard": Standard,
+        "signed-log": SignedLog,
+        "query-min-max": QueryMinMax,
+        "query-z-score": QueryZScore,
+        "query-rank": QueryRank,
+        "piecewise-linear": PiecewiseLinear,
+        "in-context": InContext,
+        "auto": AutoTransform,
+        "none": Unchanged,
+    }
+)
+"""The transforms by their short names."""
+
+
+def as_transform(transform: str | Any) -> Any:
+    """A new, unfitted transform from its name, or from a transformer, which itself stays as it is.
+
+    Any scikit-learn transformer will do; query ids reach it only if it asks for them.
+
+    >>> as_transform(PiecewiseLinear(n_bins=4))
+    PiecewiseLinear(n_bins=4)
+    """
+    if isinstance(transform, str):
+        return _class_named(transform)()
+    if isinstance(transform, type) or not (hasattr(transform, "fit") and hasattr(transform, "transform")):
+        raise TypeError(
+            f"transform is {transform!r}; give one of {_names()} or a transformer with fit and transform"
+        )
+    return clone(transform)
+
+
+def _class_named(name: str) -> type[FeatureTransform]:
+    if name in TRANSFORMS:
+        return TRANSFORMS[name]
+    close = get_close_matches(name.lower().replace("_", "-").replace(" ", "-"), TRANSFORMS, n=1, cutoff=0.5)
+    advice = f", did you mean {close[0]!r}?" if close else f"; give one of {_names()}"
+    raise ValueError(f"unknown transform {name!r}{advice}")
+
+
+def _names() -> str:
+    return ", ".join(map(repr, TRANSFORMS))

@@ -1,0 +1,207 @@
+"""Coordinate ascent on a metric: one weight of a linear scorer at a time, in growing steps both ways.
+
+Metzler and Croft: Linear feature-based models for information retrieval (Information Retrieval, 2007).
+
+>>> from directranker.data.synthetic import example_dataset
+>>> train, test = example_dataset().split(0.7, random_state=0)
+>>> ranker = CoordinateAscent(restarts=1, random_state=0).fit(train)
+>>> ranker.score(test) > 0.6
+True
+>>> float(abs(ranker.coef_).sum().round(6))
+1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from directranker.metrics import Metric
+from directranker.metrics.sorting import FloatArray
+from directranker.parameters import CALLBACKS, PROGRESS, YES_OR_NO, above, at_least, between, whole
+from directranker.rankers.base import as_seed
+from directranker.rankers.linear.metric_optimisation import MetricClimber
+from directranker.rankers.rounds import RoundRecord, Rounds
+from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.training_data import TrainingData
+
+__all__ = ["CoordinateAscent"]
+
+ROUNDING = 1e-12  # a mean over queries may differ by this much between two ways to add it up
+
+
+class CoordinateAscent(MetricClimber):
+    """Rank by a weighted sum of features whose weights maximise a metric on the training part.
+
+    A round goes once over all weights in random order. Each moves to the best of 0 and of `n_steps` steps
+    both ways, if that is better than where it is.
+
+    Parameters
+    ----------
+    metric
+        What is maximised: `"ndcg@10"`, `"map"`, … in the paper's convention, by which labels from 1 on are
+        relevant, `"ndcg@10:graded"`, or a `Metric`.
+    restarts
+        How many climbs: the first one from equal weights, the others from weights drawn at random.
+    max_rounds, tolerance
+        A climb ends after so many rounds, or after one that gains less.
+    n_steps, first_step, step_growth
+        The first step is this share of the weight or, where larger, of the mean weight; the next ones add
+        steps that grow by this factor.
+    transform
+        What becomes of the features first: a name (`"auto"`, `"query-min-max"`, …) or a transformer; fitted
+        on the training part alone.
+    early_stopping, validation_fraction
+        Keep the round that is best on the `eval_set` or, without one, on this fraction of the queries that
+        is then held out. With `early_stopping=False` the round is kept that is best on the training part,
+        nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
+    random_state
+        The same number gives the same ranker.
+    progress
+        Show a bar; None where standard error is a terminal.
+    callbacks
+        Called with the `RoundRecord` of each round.
+
+    Attributes
+    ----------
+    coef_, transform_
+        The weights, whose sizes add up to 1, and the fitted transform.
+    history_
+        A record per round: the metric on both parts, seconds.
+    n_rounds_, best_round_, stopped_
+        How many rounds there were in all climbs, which one is kept, and why it ended.
+
+    """
+
+    _rules = {  # noqa: RUF012 - as in the base
+        "restarts": whole(1),
+        "max_rounds": whole(1),
+        "tolerance": at_least(0),
+        "n_steps": whole(1),
+        "first_step": above(0),
+        "step_growth": above(0),
+        "early_stopping": YES_OR_NO,
+        "validation_fraction": between(0, 1),
+        "progress": PROGRESS,
+        "callbacks": CALLBACKS,
+    }
+
+    def __init__(
+        self,
+        *,
+        metric: str | Metric = "ndcg@10:graded",
+        restarts: int = 5,
+        max_rounds: int = 25,
+        tolerance: float = 0.001,
+        n_steps: int = 12,
+        first_step: float = 0.05,
+        step_growth: float = 2.0,
+        transform: Any = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+        progress: bool | None = None,
+        callbacks: Sequence[Callable[[RoundRecord], None]] = (),
+    ) -> None:
+        self.metric = metric
+        self.restarts = restarts
+        self.max_rounds = max_rounds
+        self.tolerance = tolerance
+        self.n_steps = n_steps
+        self.first_step = first_step
+        self.step_growth = step_growth
+        self.transform = transform
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.progress = progress
+        self.callbacks = callbacks
+
+    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+        seed = as_seed(self.random_state)
+        climbs = Climbs(*self._scored_parts(data, validation, seed), np.random.default_rng((seed, 13)))
+        rounds = Rounds(
+            type(self).__name__,
+            self.restarts * self.max_rounds,
+            by_validation=self.early_stopping,
+            progress=self.progress,
+            callbacks=self.callbacks,
+        )
+        first_round = 1
+        climbs.start()
+        for number in rounds:
+            gain = climbs.go_round(self.steps_from)
+            if rounds.record(climbs.fitness, climbs.metric()):
+                self.coef_ = climbs.weights.copy()
+            converged = gain < self.tolerance
+            if not converged and number - first_round + 1 < self.max_rounds:
+                continue
+            if climbs.n_started == self.restarts:
+                rounds.finish("converged" if converged else "max_rounds")
+            else:
+                climbs.start()
+                first_round = number + 1
+        self.history_ = rounds.history
+        self.n_rounds_ = len(rounds.history)
+        self.best_round_ = rounds.best
+        self.stopped_ = rounds.stopped
+
+    def steps_from(self, weight: float, mean_weight: float) -> FloatArray:
+        """The changes that are tried on a weight: to 0, and by growing steps both ways.
+
+        >>> CoordinateAscent(n_steps=3, first_step=0.1).steps_from(2.0, 1.0).round(6).tolist()
+        [-2.0, 0.2, 0.6, 1.4, -0.2, -0.6, -1.4]
+        """
+        first = self.first_step * max(abs(weight), mean_weight)
+        steps = np.cumsum(first * self.step_growth ** np.arange(self.n_steps))
+        return np.concatenate([[-weight], steps, -steps])
+
+
+class Climbs:
+    """The weights on their way up, climb after climb."""
+
+    def __init__(self, train: ScoredPart, held_out: ScoredPart | None, rng: np.random.Generator) -> None:
+        self._train = train
+        self._parts = [train] if held_out is None else [train, held_out]
+        self._held_out = held_out
+        self._rng = rng
+        self._n_weights = train.columns.n_columns
+        self.n_started = 0
+
+    def start(self) -> None:
+        """Begin a climb, the first one from equal weights."""
+        share = np.full(self._n_weights, 1 / self._n_weights)
+        self.weights = share if self.n_started == 0 else self._rng.dirichlet(np.ones(self._n_weights))
+        for part in self._parts:
+            part.scores[:] = 0
+            for number, weight in enumerate(self.weights):
+                part.add(number, weight, range(self._n_weights))
+        self.fitness = self._train.fitness()
+        self.n_started += 1
+
+    def go_round(self, steps_from: Callable[[float, float], FloatArray]) -> float:
+        """Improve weight after weight → by how much the fitness grew."""
+        before = self.fitness
+        for number in self._rng.permutation(self._n_weights):
+            steps = steps_from(self.weights[number], float(np.abs(self.weights).mean()))
+            values = self._train.fitness_of_steps(number, steps)
+            best = int(values.argmax())
+            if values[best] > self.fitness + ROUNDING:
+                self.fitness = float(values[best])
+                self.weights[number] += steps[best]
+                for part in self._parts:
+                    part.add(number, steps[best])
+        self._normalise()
+        return self.fitness - before
+
+    def _normalise(self) -> None:
+        total = np.abs(self.weights).sum() or 1.0
+        self.weights /= total
+        for part in self._parts:
+            part.scores /= total
+
+    def metric(self) -> float | None:
+        """The metric on the validation part."""
+        return None if self._held_out is None else self._held_out.fitness()

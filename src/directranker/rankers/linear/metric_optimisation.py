@@ -1,0 +1,38 @@
+"""Linear rankers that climb a metric itself: the parts that they learn from and are stopped by."""
+
+from __future__ import annotations
+
+from directranker.metrics import Metric
+from directranker.rankers.base import as_metric
+from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.training_data import TrainingData
+from directranker.rankers.validation import refuse_blind, stopping_part
+
+__all__ = ["MetricClimber"]
+
+
+class MetricClimber(LinearRanker):
+    """A linear ranker with the parameters `metric`, `early_stopping` and `validation_fraction`."""
+
+    metric: str | Metric
+    early_stopping: bool
+    validation_fraction: float
+
+    def _scored_parts(
+        self, data: TrainingData, validation: TrainingData | None, seed: int
+    ) -> tuple[ScoredPart, ScoredPart | None]:
+        """Fit the transform, and give the training and the validation part with all scores 0."""
+        metric = as_metric(self.metric)
+        refuse_blind(metric, data)
+        data, validation = stopping_part(
+            data,
+            validation,
+            metric,
+            fraction=self.validation_fraction,
+            seed=seed,
+            early_stopping=self.early_stopping,
+        )
+        self._fit_transform(data, seed)
+        held_out_part = None if validation is None else ScoredPart(validation, self.transform_, metric)
+        return ScoredPart(data, self.transform_, metric), held_out_part

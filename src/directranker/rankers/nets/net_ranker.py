@@ -1,0 +1,179 @@
+"""Rankers whose score is that of a net: by torch, or without it where the net is a plain perceptron.
+
+Either way the score of a document has the same bits in any batch, so that comparisons are an order.
+
+Torch takes seconds to import. So a loaded ranker keeps its weights as arrays, and makes a torch module of
+them when one is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.compilation import IntArray
+from directranker.data.checking import Features
+from directranker.rankers.nets.perceptron_scores import (
+    ACTIVATIONS,
+    KnownScorer,
+    PerceptronScorer,
+    is_count,
+    layer_shapes,
+)
+from directranker.rankers.transforming import TransformingRanker, n_columns_of, row_by_row
+
+# ruff: noqa: PLC0415 - torch is imported where it is needed.
+if TYPE_CHECKING:
+    from directranker.nn import DirectRankerNet
+
+__all__ = ["AUTO", "NetRanker", "chosen_layers"]
+
+AUTO = "auto"
+WIDTHS = (256, 128)
+ENCODED_BYTES = 16 << 20  # of features that torch scores at a time
+MULTIPLICATIONS = 2e10  # of the first layer in an epoch, up to which a wider net is worth its time
+
+
+def chosen_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int, n_columns: int) -> Any:
+    """The widths that are given; for `"auto"` one layer, the wider the less there is to learn from.
+
+    On small data a wide net that learns for few epochs is like a mean of many nets, and steadier than a
+    narrow one; on large data it only takes longer.
+
+    >>> chosen_layers("auto", n_documents=9_000, n_columns=400)
+    (256,)
+    >>> chosen_layers("auto", n_documents=700_000, n_columns=2_000)
+    (128,)
+    >>> chosen_layers(64, n_documents=9_000, n_columns=400)
+    (64,)
+    """
+    if isinstance(hidden_layers, str):
+        if hidden_layers != AUTO:
+            raise ValueError(f"hidden_layers is {hidden_layers!r}; give widths, such as (64, 32), or 'auto'")
+        work = n_documents * n_columns
+        return (next((width for width in WIDTHS if width * work <= MULTIPLICATIONS), WIDTHS[-1]),)
+    return given_layers(hidden_layers)
+
+
+def given_layers(hidden_layers: Any) -> Any:
+    """A single width as a tuple; what is no width is refused where the net is built."""
+    return (hidden_layers,) if isinstance(hidden_layers, Integral) else hidden_layers
+
+
+class NetRanker(TransformingRanker):
+    """A ranker with a net, and with the parameters of a perceptron; a subclass trains it and builds it."""
+
+    hidden_layers: Sequence[int] | int | str
+    activation: Any
+    bias: bool
+    normalisation: str | None
+    feature_net: Any
+
+    @abstractmethod
+    def build_net(self, *, random_state: int | None = None) -> DirectRankerNet:
+        """The net for what the fitted transform makes of the features, with weights at random."""
+
+    @abstractmethod
+    def _input_shape(self) -> tuple[int, ...]:
+        """The shape of a document as the net gets it."""
+
+    @property
+    def net_(self) -> DirectRankerNet:
+        """The trained net; that of a loaded ranker is made of its weights when it is first asked for."""
+        if "_weights" in self.__dict__:
+            self._net = self._net_of(self._weights)
+            del self._weights
+        if "_net" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no net_ before it is fitted")
+        return self._net
+
+    @net_.setter
+    def net_(self, net: DirectRankerNet) -> None:
+        self.__dict__.pop("_weights", None)
+        self._net = net
+
+    def take_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Have a net of these weights, by their names in `net_.state_dict()`, once the transform is fitted.
+
+        Where rows can be scored without torch, their names and shapes are checked and the net is made when
+        it is first asked for.
+        """
+        width = len(weights["head.weight"]) if "head.weight" in weights else 0
+        self.hidden_layers_ = (width,) if self.hidden_layers == AUTO else given_layers(self.hidden_layers)
+        if not self._is_plain:
+            self.net_ = self._net_of(weights)
+            return
+        # A saved count has the shape (1,): what is saved has at least one dimension.
+        weights = {
+            name: array.reshape(()) if is_count(name, array) else array for name, array in weights.items()
+        }
+        shapes = self._layer_shapes()
+        found = {name: array.shape for name, array in weights.items()}
+        if found != shapes or any(array.dtype != np.float32 for array in weights.values() if array.ndim):
+            raise ValueError(f"the weights have shapes {found}; for these parameters they are {shapes}")
+        self.__dict__.pop("_net", None)
+        self._weights = weights
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the net is a perceptron that needs no torch to score."""
+        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
+        return known and self.feature_net is None
+
+    def _layer_shapes(self) -> dict[str, tuple[int, ...]]:
+        return layer_shapes(
+            n_columns_of(self.transform_),
+            self.hidden_layers_,
+            bias=self.bias,
+            normalisation=self.normalisation,
+        )
+
+    def _net_of(self, weights: Mapping[str, NDArray[Any]]) -> DirectRankerNet:
+        import torch
+
+        with torch.device("meta"):  # no memory for shapes that parameters only claim
+            net = self.build_net()
+        net.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
+        return net.eval()
+
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        scorer = self._scorer()
+        if scorer is not None:
+            return scorer(table, query)
+        import torch
+
+        from directranker.rankers.torch_scores import scores_of_rows
+
+        table, transform = row_by_row(self.transform_, table, query)
+        net, shape, scores = self.net_.eval(), self._input_shape(), np.empty(len(table), dtype=np.float32)
+        at_a_time = max(1, ENCODED_BYTES // (4 * math.prod(shape)))
+        for start in range(0, len(table), at_a_time):
+            rows = slice(start, start + at_a_time)
+            # A copy, as torch warns of memory that may only be read.
+            encoded = np.array(transform.transform(table[rows]), dtype=np.float32, order="C")
+            scores[rows] = scores_of_rows(net, torch.from_numpy(encoded).reshape(-1, *shape))
+        return scores
+
+    def _scorer(self) -> PerceptronScorer | None:
+        """What scores without torch; None where torch must do it."""
+        if not self._is_plain:
+            return None
+        weights = self.__dict__.get("_weights")
+        if weights is None:
+            weights = {name: tensor.cpu().numpy() for name, tensor in self.net_.state_dict().items()}
+        known = _SCORERS.get(self)
+        if known is None or not known.is_of(weights, self.transform_):
+            shapes = self._layer_shapes()
+            known = _SCORERS[self] = KnownScorer.make(weights, self.transform_, self.activation, shapes)
+        return known.scorer
+
+
+# Not kept in the rankers themselves: predicting does not change an estimator, and copies need none.
+_SCORERS: WeakKeyDictionary[NetRanker, KnownScorer] = WeakKeyDictionary()
