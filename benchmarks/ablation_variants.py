@@ -20,8 +20,8 @@ from directranker import DirectRanker, RankingDataset
 from directranker.costs import Objective
 from directranker.rankers import LambdaMART
 from directranker.rankers.ensemble import deviation_within
-from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.nets.distillation import beliefs_of, chosen_teacher
+from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.training_data import TrainingData
 from directranker.training.batches import Batch
 

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.data.dataset import RankingDataset
+from directranker.description.columns import columns_of
 from directranker.encoding import bins_of
 from directranker.errors import ExportError
-from directranker.description.columns import columns_of
 from directranker.export.description import feature_names
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
 from directranker.rankers.linear.base import LinearRanker

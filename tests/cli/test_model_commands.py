@@ -33,10 +33,10 @@ from directranker import (
 )
 from directranker.cli.compare import compare
 from directranker.cli.convert import convert
-from directranker.cli.info import info
 from directranker.cli.evaluate import evaluate
 from directranker.cli.explain import explain
 from directranker.cli.export import export
+from directranker.cli.info import info
 from directranker.cli.inspect import inspect
 from directranker.cli.neighbours import neighbours
 from directranker.cli.rank import rank

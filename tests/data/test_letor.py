@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directranker.data import letor_builder
+from directranker.data.letor import builder as letor_builder
 from directranker.data.letor import parse_letor, read_letor
 from directranker.errors import LetorError
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from directranker.data import letor_builder
 from directranker.data.dataset import RankingDataset
+from directranker.data.letor import builder as letor_builder
 from directranker.data.letor import parse_letor
 from directranker.errors import LetorError
 
@@ -226,7 +226,7 @@ def test_words_are_loaded_from_within_the_text() -> None:
     script = """
 import ctypes, mmap
 import numpy as np
-from directranker.data import letor_kernels
+from directranker.data.letor import kernels as letor_kernels
 from directranker.data.letor.numbers import Position
 page = mmap.PAGESIZE
 room = mmap.mmap(-1, 3 * page)

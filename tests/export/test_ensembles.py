@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from directranker import ExportError, RankingDataset, example_dataset
+from directranker.description.model import Net
 from directranker.export import export_ranker
 from directranker.export.description import describe_ranker
-from directranker.description.model import Net
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4), "teacher": None}

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from torch import nn
 
 from directranker import ExportError, RankingDataset, example_dataset, load_ranker
+from directranker.description.model import Trees
 from directranker.export import export_ranker
 from directranker.export.description import describe_ranker
-from directranker.description.model import Trees
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}

@@ -13,9 +13,9 @@ import torch
 
 from directranker import DirectRanker, InContext, RankingDataset, example_dataset, load_ranker
 from directranker.explanation import explain_difference
-from directranker.persistence.fitted_checks import check_fitted
 from directranker.nn import compare_scores
 from directranker.order import check_comparisons
+from directranker.persistence.fitted_checks import check_fitted
 
 
 @pytest.fixture(scope="module")

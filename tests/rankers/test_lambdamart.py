@@ -26,10 +26,10 @@ from directranker import (
     load_ranker,
 )
 from directranker.rankers import LambdaMART
-from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
-from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord
 from directranker.rankers.training_data import TrainingData
+from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
+from directranker.rankers.trees.label_gains import label_gains
 
 QUICK: dict[str, Any] = {"max_trees": 20, "random_state": 0, "min_leaf_documents": 10}
 
@@ -97,7 +97,12 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
 @pytest.mark.parametrize("k", [None, 3])
 def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
     cut = "" if k is None else f"@{k}"
-    options: dict[str, Any] = {"max_trees": 1, "learning_rate": 1.0, "subsample": 1.0, "feature_fraction": 1.0}
+    options: dict[str, Any] = {
+        "max_trees": 1,
+        "learning_rate": 1.0,
+        "subsample": 1.0,
+        "feature_fraction": 1.0,
+    }
     few, y = data.select(range(2)), data.relevance[: data.offsets[2]] - 2.0  # below 0, too
     trees = LambdaMART(
         **options, n_leaves=2, min_leaf_documents=1, metric="map@2:graded",

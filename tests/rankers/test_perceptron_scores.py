@@ -16,7 +16,7 @@ from directranker import DirectRanker, RankSVM, example_dataset, load_ranker
 from directranker.encoding import as_transform
 from directranker.nn import FEATURE_ACTIVATIONS
 from directranker.rankers import linear, net_ranker, perceptron_scores
-from directranker.rankers.layer_functions import ACTIVATIONS
+from directranker.rankers.nets.layer_functions import ACTIVATIONS
 from directranker.rankers.nets.perceptron_scores import layer_shapes, perceptron_scorer
 
 RNG = np.random.default_rng(0)

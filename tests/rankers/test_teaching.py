@@ -17,8 +17,8 @@ from directranker import RankingDataset, example_dataset, load_ranker
 from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
 from directranker.rankers.base import Ranker
 from directranker.rankers.nets.distillation import MOST_DOCUMENTS, beliefs_of, chosen_teacher
-from directranker.rankers.training_data import TrainingData
 from directranker.rankers.nets.out_of_fold_scores import as_log_odds
+from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord
 
 

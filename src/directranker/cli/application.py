@@ -15,16 +15,16 @@ from directranker.cli.compare import compare
 from directranker.cli.compile import compile_kernels
 from directranker.cli.convert import convert
 from directranker.cli.demo import demo
-from directranker.cli.info import info
 from directranker.cli.evaluate import evaluate
 from directranker.cli.explain import explain
 from directranker.cli.export import export
+from directranker.cli.info import info
 from directranker.cli.inspect import inspect
 from directranker.cli.neighbours import neighbours
 from directranker.cli.rank import rank
 from directranker.cli.report import report
-from directranker.cli.streams import open_closed_streams
 from directranker.cli.sensitivity import sensitivity
+from directranker.cli.streams import open_closed_streams
 from directranker.cli.termination import Termination, discard_unwritable_output
 from directranker.cli.train import train
 from directranker.cli.tune import tune

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.checking import Features
+from directranker.description.model import Model, Net, Trees
 from directranker.errors import ExportError
 from directranker.export.c_columns import columns_source
 from directranker.export.c_layers import layers_source
 from directranker.export.c_source import array
-from directranker.description.model import Model, Net, Trees
 
 __all__ = ["c_compiler", "c_files", "compiled_scores"]
 

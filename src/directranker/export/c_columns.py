@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from directranker.export.c_source import array, number
 from directranker.description.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.export.c_source import array, number
 from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
 
 __all__ = ["columns_source"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.export.c_source import array, number
 from directranker.description.layers import Layer
 from directranker.description.model import Net
+from directranker.export.c_source import array, number
 
 __all__ = ["layers_source"]
 

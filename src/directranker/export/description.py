@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from directranker.errors import ExportError
 from directranker.description.columns import columns_of
 from directranker.description.layers import layers_of
 from directranker.description.model import Model, Net, Tree, Trees
 from directranker.description.summing import summed
+from directranker.errors import ExportError
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.trees.model_text import parsed_trees

@@ -18,9 +18,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from directranker.description.model import Model, Net, Tree, Trees
 from directranker.errors import ExportError
 from directranker.export.engine_models import check_trees, linear_parts, plain
-from directranker.description.model import Model, Net, Tree, Trees
 from directranker.export.thresholds import above_float32, at_most_float32
 
 __all__ = ["elasticsearch_files"]

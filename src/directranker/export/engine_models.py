@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.errors import ExportError
 from directranker.description.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
 from directranker.description.model import Net, Trees
+from directranker.errors import ExportError
 
 __all__ = [
     "LinearParts",

@@ -38,13 +38,13 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features, as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import writable_parent, write_folder_atomically
+from directranker.description.model import Model
 from directranker.errors import ExportError
 from directranker.export.c import c_compiler, c_files, compiled_scores
 from directranker.export.c_source import signature_name
 from directranker.export.description import describe_ranker
 from directranker.export.elasticsearch import elasticsearch_files
 from directranker.export.engines import elasticsearch_scores, solr_scores
-from directranker.description.model import Model
 from directranker.export.onnx import onnx_bytes, onnx_scores
 from directranker.export.parity import Parity, check_parity
 from directranker.export.solr import solr_files

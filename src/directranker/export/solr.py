@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
-from directranker.errors import ExportError
 from directranker.description.columns import Copies, Ramps, Rescaled
+from directranker.description.layers import Layer
+from directranker.description.model import Model, Net, Tree, Trees
+from directranker.errors import ExportError
 from directranker.export.engine_models import (
     Norms,
     check_trees,
@@ -38,8 +40,6 @@ from directranker.export.engine_models import (
     refuse_transform,
     rescaled_by,
 )
-from directranker.description.layers import Layer
-from directranker.description.model import Model, Net, Tree, Trees
 from directranker.export.thresholds import before_slack
 
 __all__ = ["solr_files"]

@@ -1,1 +1,12 @@
-""""""
+"""A fitted ranker as a folder, read without trust: arrays in safetensors, trees as text, the rest in JSON."""
+
+from directranker.persistence.folder import (
+    MOST_BYTES,
+    load_ranker,
+    read_plain_file,
+    read_versions,
+    save_ranker,
+    sealed_header,
+)
+
+__all__ = ["MOST_BYTES", "load_ranker", "read_plain_file", "read_versions", "save_ranker", "sealed_header"]

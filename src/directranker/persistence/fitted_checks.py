@@ -31,9 +31,9 @@ from directranker.encoding import (
 from directranker.encoding.automatic import AS_IS, SIGNED_LOG, STANDARD
 from directranker.parameters import check_parameters
 from directranker.rankers.base import Ranker
-from directranker.rankers.nets.direct_ranker import DirectRanker
 from directranker.rankers.ensemble import Ensemble
 from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.nets.direct_ranker import DirectRanker
 
 __all__ = ["check_fitted"]
 

@@ -42,12 +42,12 @@ from directranker.data.folder_swap import read_unchanged
 from directranker.encoding import TRANSFORMS
 from directranker.errors import StorageError
 from directranker.persistence.fitted_checks import check_fitted
+from directranker.persistence.trusted_nets import net_from_words, words_of_net
 from directranker.rankers.base import Ranker
 from directranker.rankers.nets.direct_ranker import DirectRanker
 from directranker.rankers.rounds import RoundRecord
 from directranker.rankers.trees.model_text import trees_from_text
 from directranker.training.records import EpochRecord
-from directranker.persistence.trusted_nets import net_from_words, words_of_net
 
 __all__ = [
     "MOST_BYTES",

@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from directranker.compilation import IntArray, in_parallel, n_threads
-from directranker.data import letor_kernels as kernels
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import QueryIds, group_runs
-from directranker.data.letor import NO_DOCUMENTS
+from directranker.data.letor import NO_DOCUMENTS, kernels
 from directranker.data.letor.blocks import BlockReader, TextBlock, Turns
 from directranker.data.letor.kernels import ParseResult, Problem
 from directranker.data.letor.numbers import Position

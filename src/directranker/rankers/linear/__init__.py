@@ -1,1 +1,1 @@
-""""""
+"""Rankers whose score is a weighted sum of encoded features."""

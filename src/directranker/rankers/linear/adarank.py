@@ -29,8 +29,8 @@ from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, FINITE, PROGRESS, YES_OR_NO, between, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.linear.metric_optimisation import MetricClimber
-from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["AdaRank"]

@@ -23,8 +23,8 @@ from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, YES_OR_NO, above, at_least, between, whole
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.metric_optimisation import MetricClimber
-from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["CoordinateAscent"]

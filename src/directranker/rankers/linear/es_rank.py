@@ -29,8 +29,8 @@ from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, between, kind, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults
-from directranker.rankers.linear.evolution import STEPS, Parent, Part, evolve
 from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.linear.evolution import STEPS, Parent, Part, evolve
 from directranker.rankers.linear.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData

@@ -21,8 +21,8 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.rounds import Rounds
 from directranker.rankers.linear.weighted_sums import score_rows, update_scores
+from directranker.rankers.rounds import Rounds
 
 __all__ = ["STEPS", "Parent", "Part", "draw_change", "evolve"]
 

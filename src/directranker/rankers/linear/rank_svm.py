@@ -33,9 +33,9 @@ from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 
 __all__ = ["RankSVM"]
 

@@ -29,8 +29,8 @@ from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, meant_encoding
-from directranker.rankers.nets.parameters import NET_RULES, check_training
 from directranker.rankers.nets.net_ranker import AUTO, NetRanker, chosen_layers
+from directranker.rankers.nets.parameters import NET_RULES, check_training
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
 from directranker.rankers.validation import stopping_part
@@ -231,8 +231,8 @@ class DirectRanker(NetRanker):
 
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         from directranker.nn.training_pass import has_own_pass
-        from directranker.rankers.nets.objective_cost import ObjectiveCost
         from directranker.rankers.nets.distillation import beliefs_of
+        from directranker.rankers.nets.objective_cost import ObjectiveCost
         from directranker.training.batches import Lists
         from directranker.training.checkpoints import kept_seed
         from directranker.training.devices import as_device

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directranker.rankers.base import Ranker
-from directranker.rankers.trees.lambdamart import LambdaMART
 from directranker.rankers.nets.net_ranker import AUTO
-from directranker.rankers.training_data import TrainingData
 from directranker.rankers.nets.out_of_fold_scores import N_FOLDS, as_log_odds, unseen_scores
+from directranker.rankers.training_data import TrainingData
+from directranker.rankers.trees.lambdamart import LambdaMART
 
 # ruff: noqa: PLC0415 - the costs import torch, which takes seconds.
 if TYPE_CHECKING:

@@ -24,8 +24,14 @@ from sklearn.base import clone
 from directranker.compilation import IntArray
 from directranker.metrics.sorting import FloatArray
 from directranker.rankers.base import Ranker
+from directranker.rankers.nets.out_of_fold_scores import (
+    N_FOLDS,
+    SCORED,
+    add_scores,
+    as_log_odds,
+    scored_folds,
+)
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.nets.out_of_fold_scores import N_FOLDS, SCORED, add_scores, as_log_odds, scored_folds
 from directranker.training.progress import shown_progress
 
 __all__ = ["CROSS_VALIDATED", "IN_BINS", "SCALED", "meant_encoding"]

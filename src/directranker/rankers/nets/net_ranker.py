@@ -149,7 +149,7 @@ class NetRanker(TransformingRanker):
             return scorer(table, query)
         import torch
 
-        from directranker.rankers.torch_scores import scores_of_rows
+        from directranker.rankers.nets.torch_scores import scores_of_rows
 
         table, transform = row_by_row(self.transform_, table, query)
         net, shape, scores = self.net_.eval(), self._input_shape(), np.empty(len(table), dtype=np.float32)

@@ -29,7 +29,7 @@ from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
 from directranker.encoding.blocks import encode_rows
 from directranker.encoding.in_context import bins_of
 from directranker.encoding.piecewise_linear import PiecewiseLinear
-from directranker.rankers.layer_functions import ACTIVATIONS, EPSILON, normalise_rows
+from directranker.rankers.nets.layer_functions import ACTIVATIONS, EPSILON, normalise_rows
 from directranker.rankers.nets.perceptron_kernels import (
     TILE,
     BinTables,

@@ -42,10 +42,10 @@ from directranker.parameters import (
     whole,
 )
 from directranker.rankers.base import Ranker, as_metric, as_seed
-from directranker.rankers.trees.boosting import answering_ctrl_c, binned, in_short_lists
-from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
+from directranker.rankers.trees.boosting import answering_ctrl_c, binned, in_short_lists
+from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.trees.model_text import trees_from_text
 from directranker.rankers.validation import stopping_part
 
