@@ -113,7 +113,7 @@ def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -
     class Mine(DirectRanker):
         pass
 
-    with pytest.raises(TypeError, match="Mine is not a class of directranker"):
+    with pytest.raises(TypeError, match="Mine is not registered with directranker"):
         Mine(**QUICK).fit(data).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
@@ -166,10 +166,14 @@ def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None
     ("change", "message"),
     [
         ({"format": "cake"}, "not the header of a model but of 'cake'"),
-        ({"version": 99}, "format version 99; this directranker reads versions 1 to 2, so update it,"),
+        ({"version": 99}, "format version 99; this directranker reads version 2, so update it,"),
+        ({"version": 1}, "format version 1; this directranker reads version 2"),
         ({"version": True}, "format version True"),
         ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "do not fit together"),
-        ({"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}}, "holds no ranker but a Standard"),
+        (
+            {"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}},
+            "holds a Standard, which is not a ranker",
+        ),
         ({"ranker": 3}, "do not fit together"),
         ({"trees_sha256": {"../trees.txt": ""}}, "names no files of trees"),
         ({"trees_sha256": {"trees.txt": ""}}, r"trees\.txt is missing"),
@@ -195,7 +199,6 @@ def change_header(model: Path, change: Callable[[dict[str, Any]], None]) -> None
     ("old", "new"),
     [
         (b'"n_epochs_"', b'"n_epoch2_"'),  # a name that nothing looks at
-        (b'"version": 2', b'"version": 1'),
         (b'"numpy": "', b'"numpy": "1'),
         (b"header_sha256", b"header_sha257"),
         (b"\n}", b"\n} "),
@@ -210,16 +213,6 @@ def test_an_edited_header_is_told(old: bytes, new: bytes, data: RankingDataset, 
     path.write_bytes(text.replace(old, new))
     with pytest.raises(StorageError, match=r"damaged or was edited"):
         load_ranker(tmp_path / "model")
-
-
-def test_a_folder_of_the_first_version_loads(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = DirectRanker(**QUICK).fit(data)
-    ranker.save(tmp_path / "model")
-    path = tmp_path / "model" / "header.json"
-    header = json.loads(path.read_text())
-    del header["header_sha256"]
-    path.write_text(json.dumps(header | {"version": 1}, indent=1))
-    np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
 
 
 def test_trees_that_a_header_leaves_out_are_missed(data: RankingDataset, tmp_path: Path) -> None:

@@ -277,12 +277,12 @@ def test_names_and_instances_become_new_transforms() -> None:
     ],
 )
 def test_a_typo_is_answered_with_the_closest_name(typo: str, meant: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown transform '{typo}', did you mean '{meant}'"):
+    with pytest.raises(ValueError, match=f"transform '{typo}' is unknown; did you mean '{meant}'"):
         as_transform(typo)
 
 
 def test_what_is_no_transform_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown transform 'xyzzy'; give one of 'quantile-normal'"):
+    with pytest.raises(ValueError, match="transform 'xyzzy' is unknown; choose from 'quantile-normal'"):
         as_transform("xyzzy")
     for wrong in (Standard, 3, None):
         with pytest.raises(TypeError, match="give one of 'quantile-normal'"):

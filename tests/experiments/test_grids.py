@@ -9,35 +9,35 @@ from typing import Any
 import pytest
 from sklearn.model_selection import ParameterGrid
 
-from directranker.experiments.contenders import CONTENDERS, chosen_contenders
-from directranker.experiments.grids import GRIDS, as_grid
+from directranker.experiments.grids import NAMES, as_grid, named_grid
+from directranker.rankers.registry import registered, select_rankers
 
 
 def test_contenders_are_chosen_by_name_once_and_in_order() -> None:
-    assert [one.name for one in chosen_contenders("RankSVM, AdaRank,RankSVM")] == ["RankSVM", "AdaRank"]
-    assert [one.name for one in chosen_contenders("all")] == list(CONTENDERS)
-    assert [one.name for one in chosen_contenders(["ListNet"])] == ["ListNet"]
+    assert [one.name for one in select_rankers("RankSVM, AdaRank,RankSVM")] == ["RankSVM", "AdaRank"]
+    assert [one.name for one in select_rankers("all")] == list(registered())
+    assert [one.name for one in select_rankers(["ListNet"])] == ["ListNet"]
     with pytest.raises(ValueError, match="no ranker is named"):
-        chosen_contenders(" , ")
+        select_rankers(" , ")
 
 
 def test_each_call_makes_a_new_ranker() -> None:
-    for contender in CONTENDERS.values():
-        assert contender.ranker() is not contender.ranker()
+    for contender in registered().values():
+        assert contender.make() is not contender.make()
 
 
-@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_of_the_named_grids_is_taken_by_its_ranker(name: str) -> None:
-    assert set(GRIDS[name]) == set(CONTENDERS)
-    for ranker, choices in GRIDS[name].items():
+    assert set(named_grid(name)) == set(registered())
+    for ranker, choices in named_grid(name).items():
         for candidate in ParameterGrid(choices):
-            changed = CONTENDERS[ranker].ranker().set_params(**candidate).get_params()
+            changed = registered()[ranker].make().set_params(**candidate).get_params()
             assert {key: changed[key] for key in candidate} == candidate
-    as_grid(GRIDS[name])  # what is built in passes the same checks as what comes from a file
+    as_grid(named_grid(name))  # what is built in passes the same checks as what comes from a file
 
 
 def test_the_papers_grid_is_the_published_one() -> None:
-    grid: Any = GRIDS["paper"]["DirectRanker-paper"]
+    grid: Any = named_grid("paper")["DirectRanker-paper"]
     assert grid["hidden_layers"] == [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
     assert (min(grid["weight_decay"]), max(grid["weight_decay"])) == (0, 0.1)
     assert grid["dropout"] == [0, 0.5]
@@ -45,7 +45,7 @@ def test_the_papers_grid_is_the_published_one() -> None:
 
 
 def test_the_quick_grid_tries_at_most_three_candidates() -> None:
-    assert max(len(ParameterGrid(choices)) for choices in GRIDS["quick"].values()) == 3
+    assert max(len(ParameterGrid(choices)) for choices in named_grid("quick").values()) == 3
 
 
 TOML = """
@@ -108,7 +108,7 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
         ("g.yaml", "3: {l2: [1]}", "g.yaml: ranker 3 is unknown"),
         ("g.toml", "a = " + "[" * 5000, "g.toml: values are nested too deeply"),
         ("g.toml", "#" * (1 << 20) + "\n", "g.toml: is larger than 1 MB"),
-        ("g.csv", "", "is unknown; there are 'quick', 'paper', or a .toml or .yaml file"),
+        ("g.csv", "", "is unknown; choose from 'quick', 'paper', or a .toml or .yaml file"),
     ],
 )
 def test_faults_name_file_ranker_and_parameter(tmp_path: Path, name: str, text: str, message: str) -> None:

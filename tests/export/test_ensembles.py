@@ -11,7 +11,6 @@ import pytest
 from directranker import ExportError, RankingDataset, example_dataset
 from directranker.description.model import Net
 from directranker.export import export_ranker
-from directranker.export.description import describe_ranker
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4), "teacher": None}
@@ -66,7 +65,7 @@ def test_missing_values(data: RankingDataset, tmp_path: Path) -> None:
 def test_members_of_the_same_documents_share_their_columns(data: RankingDataset, tmp_path: Path) -> None:
     train, vali = data.split(0.8, random_state=0)
     fitted = ensemble(DirectRanker(**QUICK, transform="standard")).fit(train, eval_set=vali)
-    model = describe_ranker(fitted)
+    model = fitted._describe()
     assert isinstance(model, Net)
     assert (model.n_columns, len(model.layers[0].weight)) == (data.n_features, 3 * 6)
     assert export_ranker(fitted, tmp_path / "out", to="solr", rows=vali).largest_difference < 5e-6

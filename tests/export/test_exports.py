@@ -15,7 +15,6 @@ from torch import nn
 from directranker import ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.description.model import Trees
 from directranker.export import export_ranker
-from directranker.export.description import describe_ranker
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}
@@ -222,7 +221,7 @@ def test_whole_numbers_on_both_sides_of_0(data: RankingDataset, tmp_path: Path) 
     features = np.rint(data.features[:, :3] / 40 - 1)
     whole = RankingDataset.from_arrays(features, features[:, 0] < 0, qid=data.qid)
     ranker = LambdaMART(**TREES).fit(whole)
-    model = describe_ranker(ranker)
+    model = ranker._describe()
     assert isinstance(model, Trees)
     assert any(((tree.threshold < 0) & (tree.threshold > -1e-30)).any() for tree in model.trees)
     for to in ("solr", "elasticsearch", "elasticsearch-ranklib", "onnx", "c"):

@@ -79,7 +79,7 @@ def test_metrics_and_data_have_their_own_keys() -> None:
     assert set(keys.values()).isdisjoint(keys_of(BASE, {"a": "3", "b": "2"}).values())
     assert set(keys.values()).isdisjoint(keys_of(BASE, {"a": "1", "b": "3"}).values())
     assert keys["map"] == keys_of(replace(BASE, metrics=("map",)))["map"]
-    with pytest.raises(ValueError, match="no data set is called 'a'; there are 'b'"):
+    with pytest.raises(ValueError, match="no data set is called 'a'; choose from 'b'"):
         keys_of(BASE, {"b": "2"})
 
 

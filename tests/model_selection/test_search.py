@@ -138,7 +138,7 @@ def test_of_equal_candidates_the_first_is_taken(tmp_path: Path) -> None:
     assert found.cv_results_["rank_test_ndcg@10"].tolist() == [1, 1]
     with pytest.raises(ValueError, match="search with refit=True"):
         found.best_ranker()
-    with pytest.raises(ValueError, match="metric of this search 'map' is unknown; there are 'ndcg@10'"):
+    with pytest.raises(ValueError, match="metric of this search 'map' is unknown; choose from 'ndcg@10'"):
         found.best_score("map")
 
 

@@ -15,7 +15,6 @@ from directranker import DirectRanker, InContext, RankingDataset, example_datase
 from directranker.explanation import explain_difference
 from directranker.nn import compare_scores
 from directranker.order import check_comparisons
-from directranker.persistence.fitted_checks import check_fitted
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_a_difference_is_explained_by_features(ranker: DirectRanker, data: Ranki
 
 def test_bins_that_do_not_fit_are_refused(ranker: DirectRanker) -> None:
     transform = copy.deepcopy(ranker.transform_)
-    check_fitted(transform)
+    transform._check_fitted(transform.n_features_in_)
     transform.edge_offsets_ = transform.edge_offsets_[: transform.n_features_in_ + 1]
     with pytest.raises(ValueError, match="edge_offsets_ of InContext"):
-        check_fitted(transform)
+        transform._check_fitted(transform.n_features_in_)

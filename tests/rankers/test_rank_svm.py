@@ -182,7 +182,7 @@ def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
         ({"pairs": "some"}, "pairs 'some' is unknown"),
         ({"normalise": "mean"}, "normalise 'mean' is unknown"),
         ({"max_rounds": 0}, "max_rounds is 0"),
-        ({"transform": "log"}, "unknown transform 'log'"),
+        ({"transform": "log"}, "transform 'log' is unknown"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str, data: RankingDataset) -> None:

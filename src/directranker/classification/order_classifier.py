@@ -31,10 +31,10 @@ from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, check_finite, naming_columns
 from directranker.errors import TrainingWarning, warn_caller
-from directranker.metrics.rules import unknown_word
 from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker
 from directranker.rankers.base import as_seed
+from directranker.suggestions import unknown_name
 
 __all__ = ["OrderClassifier", "default_ranker"]
 
@@ -110,7 +110,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the order, and thresholds and probabilities from scores of rows that were held out."""
         check_parameters(self, RULES)
         if self.thresholds not in THRESHOLDS:
-            raise ValueError(unknown_word("thresholds", self.thresholds, THRESHOLDS))
+            raise ValueError(unknown_name("thresholds", self.thresholds, THRESHOLDS))
         table, labels = self._checked(X, y)
         codes = self._codes(labels)
         seed = as_seed(self.random_state)

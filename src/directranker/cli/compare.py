@@ -69,8 +69,8 @@ def compare(
 
     Example: `directranker compare example --rankers RankSVM,LambdaMART`
     """
-    from directranker.experiments.contenders import chosen_contenders
     from directranker.experiments.request import Request
+    from directranker.rankers.registry import select_rankers
 
     if data is None and (out is None or not status):
         raise typer.BadParameter("name the data; with --status --out FOLDER it may be left out")
@@ -78,7 +78,7 @@ def compare(
     if status:
         _print_status(folder, as_json=as_json)
         return
-    chosen_contenders(rankers)  # a name that is unknown is reported before anything slow is imported
+    select_rankers(rankers)  # a name that is unknown is reported before anything slow is imported
     is_example = data == EXAMPLE and not data.exists()
     request = Request(
         data=str(saved_example(folder) if is_example else data),

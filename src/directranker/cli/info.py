@@ -33,7 +33,6 @@ def info(model: ModelPath, as_json: AsJson = False, trust: Trust = None) -> None
 
 
 def _facts(model: Path, trust: Trust) -> dict[str, Any]:
-    from directranker.export.description import feature_names
     from directranker.persistence import read_versions
 
     ranker = load_model(model, trust)
@@ -41,7 +40,7 @@ def _facts(model: Path, trust: Trust) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "ranker": type(ranker).__name__,
         "features": ranker.n_features_in_,
-        "feature_names": list(feature_names(ranker)),
+        "feature_names": list(ranker._feature_names()),
         "transform": None if transform is None else type(transform).__name__,
         "parameters": _changed_parameters(ranker),
     }

@@ -37,14 +37,14 @@ def load_model(folder: Path, trust: Sequence[str] | None) -> Ranker:
 def _class_named(name: str) -> type:
     from importlib import import_module
 
-    from directranker import rankers
+    from directranker.rankers.registry import find_ranker
 
     module, _, path = name.rpartition(":")
-    if not module and path not in rankers.__all__:
-        raise ValueError(f"--trust {name}: give MODULE:CLASS, or a ranker of {', '.join(rankers.__all__)}")
+    if not module:
+        return find_ranker(path).ranker_class
     sys.path.append(str(Path.cwd()))  # an installed command does not look there by itself
     try:
-        found: Any = import_module(module or rankers.__name__)
+        found: Any = import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:

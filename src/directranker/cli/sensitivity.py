@@ -72,12 +72,13 @@ def sensitivity(
 
     Example: `directranker sensitivity --quick`
     """
-    from directranker.experiments.contenders import CONTENDERS, PROCEDURE
-    from directranker.metrics.rules import unknown_word
+    from directranker.experiments import PROCEDURE
+    from directranker.rankers.registry import registered
+    from directranker.suggestions import unknown_name
 
     for name in ranker or ():
-        if name not in (PROCEDURE, *CONTENDERS):
-            raise ValueError(unknown_word("ranker", name, [PROCEDURE, *CONTENDERS]))
+        if name not in (PROCEDURE, *registered()):
+            raise ValueError(unknown_name("ranker", name, [PROCEDURE, *registered()]))
     from directranker.experiments.claims import check_claims
     from directranker.experiments.sensitivity import STUDIES, Setting, run_studies
     from directranker.model_selection.store import CellStore
@@ -146,10 +147,10 @@ def _kept_in(folder: Path) -> Iterator[None]:
 
 def _values(study: str, given: str | None, *, quick: bool) -> list[float]:
     from directranker.experiments.sensitivity import STUDIES
-    from directranker.metrics.rules import unknown_word
+    from directranker.suggestions import unknown_name
 
     if study not in STUDIES:
-        raise ValueError(unknown_word("study", study, STUDIES))
+        raise ValueError(unknown_name("study", study, STUDIES))
     if given is None:
         return list(STUDIES[study].quick if quick else STUDIES[study].values)
     try:

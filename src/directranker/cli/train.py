@@ -33,18 +33,16 @@ def train(
 
     Example: `directranker train example --set hidden_layers=64,32 --out model`
     """
-    from directranker.experiments.contenders import CONTENDERS
-    from directranker.metrics.rules import unknown_word
+    from directranker.rankers.registry import find_ranker
 
-    if ranker not in CONTENDERS:
-        raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
+    entry = find_ranker(ranker)  # before the imports that take seconds
     from directranker.data.files import writable_parent
     from directranker.data.formats import ReadOptions
 
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
     writable_parent(out)  # better known before an hour of training
-    estimator = CONTENDERS[ranker].ranker()
+    estimator = entry.make()
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})
     dataset = read_data(data)

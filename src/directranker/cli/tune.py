@@ -69,18 +69,16 @@ def tune(
 
     Example: `directranker tune example --ranker RankSVM --grid l2=1/10 --out tuned`
     """
-    from directranker.experiments.contenders import CONTENDERS
-    from directranker.metrics.rules import unknown_word
+    from directranker.rankers.registry import find_ranker
 
-    if ranker not in CONTENDERS:
-        raise ValueError(unknown_word("ranker", ranker, CONTENDERS))
+    entry = find_ranker(ranker)
     from directranker.model_selection import grid_search  # takes seconds, so not before the names are known
 
     if halving and trials is not None:
         raise ValueError("--halving and --trials are two ways to search; choose one")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
-    estimator = CONTENDERS[ranker].ranker()
+    estimator = entry.make()
     estimator.set_params(**parsed_settings(settings, estimator))
     values = parsed_grid(grid, ranker, estimator)
     dataset = read_data(data)

@@ -7,7 +7,7 @@
 (2, 'float32')
 >>> Objective("cross_entrpy")
 Traceback (most recent call last):
-ValueError: cost 'cross_entrpy' is unknown; did you mean 'cross_entropy'? There are 'squared',
+ValueError: cost 'cross_entrpy' is unknown; did you mean 'cross_entropy'? Choose from 'squared',
 'squared_difference', 'relevance_weighted', 'cross_entropy', 'hinge', 'squared_hinge', 'exponential',
 'listnet', 'softmax', 'listmle'
 """
@@ -31,10 +31,10 @@ from directranker.costs.pair_costs import PAIR_COSTS, TorchPairCost
 from directranker.costs.plans import check_rows, plan_of
 from directranker.costs.running import run_plan
 from directranker.costs.tensors import PairTensors, tensor_cost
-from directranker.metrics.rules import unknown_word
 from directranker.pairs.choosing import check_pairs
 from directranker.pairs.classes import QueryClasses
 from directranker.pairs.weights import PairWeight, pair_weight_named
+from directranker.suggestions import unknown_name
 
 __all__ = ["Objective", "ObjectiveResult"]
 
@@ -164,7 +164,7 @@ def _check_word(name: str, word: object, known: Any, *, or_function: bool = True
     if or_function and callable(word):
         return
     if not isinstance(word, str) or word not in known:
-        raise ValueError(unknown_word(name, word, known))
+        raise ValueError(unknown_name(name, word, known))
 
 
 def _as_scores(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -31,6 +31,7 @@ from directranker.encoding import (
     SignedLog,
     Standard,
     Unchanged,
+    bins_of,
 )
 from directranker.encoding.automatic import SIGNED_LOG
 from directranker.errors import ExportError
@@ -106,6 +107,29 @@ def columns_of(transform: Any) -> tuple[tuple[Columns, ...], int]:
         )
     groups, n_columns = describe(transform)
     return tuple(group for group in groups if len(group.features)), n_columns
+
+
+def feature_of_columns(transform: Any, n_columns: int) -> IntArray:
+    """The feature that each column of a fitted transform comes from.
+
+    >>> from directranker.encoding import PiecewiseLinear
+    >>> feature_of_columns(PiecewiseLinear(2).fit([[0.0, 0.0], [1.0, 5.0], [2.0, 9.0]]), 4).tolist()
+    [0, 0, 1, 1]
+    """
+    if n_columns == transform.n_features_in_:
+        return np.arange(n_columns)
+    try:
+        groups, _ = columns_of(bins_of(transform) or transform)
+    except ExportError:
+        raise TypeError(
+            f"{type(transform).__name__} makes {n_columns} columns of {transform.n_features_in_} features, "
+            "and which of which is not known; train with one of directranker's transforms"
+        ) from None
+    features = np.zeros(n_columns, dtype=np.int64)
+    for group in groups:
+        features[group.places] = group.features
+    # In the bins of `InContext` a feature's z-scores and ranks come behind all features.
+    return np.asarray(features % transform.n_features_in_)
 
 
 def _copies(transform: Unchanged) -> tuple[list[Columns], int]:

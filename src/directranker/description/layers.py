@@ -11,41 +11,21 @@ Batch normalisation is a fixed rescaling once a net is trained, so it is folded 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from directranker.arrays import Float32Array
+from directranker.description.model import IDENTITY, Layer, LayerNorm
 from directranker.errors import ExportError
 from directranker.nn.perceptron import FEATURE_ACTIVATIONS
 
-__all__ = ["Layer", "LayerNorm", "layers_of"]
+__all__ = ["layers_of"]
 
-Floats = NDArray[np.float32]
-IDENTITY = "identity"
 # How a module with its default options prints, and its name.
 ACTIVATIONS = {repr(make()): name for name, make in FEATURE_ACTIVATIONS.items()}
-
-
-@dataclass(frozen=True)
-class LayerNorm:
-    """(h − mean of h) / √(variance of h + epsilon), times weight, plus bias."""
-
-    weight: Floats
-    bias: Floats
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Layer:
-    """activation(normalisation(weight·h + bias)); weight is (n_outputs, n_inputs)."""
-
-    weight: Floats
-    bias: Floats
-    normalisation: LayerNorm | None = None
-    activation: str = IDENTITY
 
 
 def layers_of(net: nn.Module) -> tuple[Layer, ...]:
@@ -98,7 +78,7 @@ def _folded(layer: Layer, module: nn.BatchNorm1d) -> Layer:
     return Layer((layer.weight * factor[:, None]).astype(np.float32), bias.astype(np.float32))
 
 
-def _array(tensor: Tensor) -> Floats:
+def _array(tensor: Tensor) -> Float32Array:
     return np.asarray(tensor.detach().numpy(), dtype=np.float32)
 
 

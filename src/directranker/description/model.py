@@ -8,11 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import Float32Array, IntArray
 from directranker.description.columns import Columns
-from directranker.description.layers import Layer
 
-__all__ = ["Model", "Net", "Tree", "Trees"]
+__all__ = ["IDENTITY", "Layer", "LayerNorm", "Model", "Net", "Tree", "Trees"]
+
+IDENTITY = "identity"
+
+
+@dataclass(frozen=True)
+class LayerNorm:
+    """(h − mean of h) / √(variance of h + epsilon), times weight, plus bias."""
+
+    weight: Float32Array
+    bias: Float32Array
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Layer:
+    """activation(normalisation(weight·h + bias)); weight is (n_outputs, n_inputs)."""
+
+    weight: Float32Array
+    bias: Float32Array
+    normalisation: LayerNorm | None = None
+    activation: str = IDENTITY
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from directranker.description.columns import Columns, Ramps
-from directranker.description.layers import Layer
-from directranker.description.model import Model, Net, Tree, Trees
+from directranker.description.model import Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError
 
 __all__ = ["summed"]

@@ -31,6 +31,7 @@ from directranker.encoding.moments import (
     rescale,
 )
 from directranker.encoding.scaling import signed_log
+from directranker.fitted_checks import check_fitted_array
 
 __all__ = ["AS_IS", "SIGNED_LOG", "STANDARD", "AutoTransform"]
 
@@ -89,6 +90,15 @@ class AutoTransform(RowTransform):
         prepared = block.copy()
         prepared[:, with_heavy_tail] = signed_log(block[:, with_heavy_tail])
         return rescale(prepared, self.centre_, self.width_)
+
+    def _check_fitted(self, n_features: int) -> None:
+        check_fitted_array(self, "centre_", np.float64, (n_features,))
+        check_fitted_array(self, "width_", np.float64, (n_features,))
+        choices = getattr(self, "choices_", None)
+        if not isinstance(choices, list) or len(choices) != n_features:
+            raise ValueError(f"choices_ of AutoTransform does not have {n_features} entries")
+        if not all(choice in (AS_IS, SIGNED_LOG, STANDARD) for choice in choices):
+            raise ValueError("choices_ of AutoTransform has an unknown name")
 
 
 def _moments_with_logarithms(table: Table) -> tuple[Moments, Moments, Vector]:

@@ -27,6 +27,7 @@ from directranker.data.checking import naming_columns
 from directranker.encoding.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
+from directranker.fitted_checks import check_fitted_inputs
 from directranker.parameters import Rule, check_parameters
 
 __all__ = ["FeatureTransform", "RowTransform"]
@@ -56,6 +57,15 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
 
     def _learn(self, table: Table) -> None:
         """Set the fitted attributes: arrays and plain values, so that they can be saved as such."""
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        """Take over fitted attributes that a file held; raise a ValueError if they do not fit together."""
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._check_fitted(check_fitted_inputs(self))
+
+    def _check_fitted(self, n_features: int) -> None:
+        """Check whatever a compiled kernel would trust."""
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Table:
         if reset:

@@ -26,7 +26,7 @@ from directranker.data.grouping import query_ids_of
 from directranker.encoding.base import FeatureTransform
 from directranker.encoding.blocks import Encoded, Table
 from directranker.encoding.per_query import QueryRank, QueryZScore
-from directranker.encoding.piecewise_linear import BIN_RULES, PiecewiseLinear
+from directranker.encoding.piecewise_linear import BIN_RULES, PiecewiseLinear, check_bins
 from directranker.encoding.quantiles import RandomState
 
 __all__ = ["InContext", "bins_of"]
@@ -79,6 +79,9 @@ class InContext(FeatureTransform):
         every = [prefix + name for prefix in ("", "z-score of ", "rank of ") for name in names]
         named: NDArray[Any] = self.bins.get_feature_names_out(every)
         return named
+
+    def _check_fitted(self, n_features: int) -> None:
+        check_bins(self, 3 * n_features)
 
     @property
     def bins(self) -> PiecewiseLinear:

@@ -4,13 +4,14 @@
 Standard()
 >>> as_transform("quantile")
 Traceback (most recent call last):
-ValueError: unknown transform 'quantile', did you mean 'quantile-normal'?
+ValueError: transform 'quantile' is unknown; did you mean 'quantile-normal'? Choose from 'quantile-normal',
+'standard', 'signed-log', 'query-min-max', 'query-z-score', 'query-rank', 'piecewise-linear', 'in-context',
+'auto', 'none'
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +24,7 @@ from directranker.encoding.per_query import QueryMinMax, QueryRank, QueryZScore
 from directranker.encoding.piecewise_linear import PiecewiseLinear
 from directranker.encoding.quantile_normal import QuantileNormal
 from directranker.encoding.scaling import SignedLog, Standard, Unchanged
+from directranker.suggestions import unknown_name
 
 __all__ = ["TRANSFORMS", "as_transform"]
 
@@ -63,9 +65,7 @@ def as_transform(transform: str | Any) -> Any:
 def _class_named(name: str) -> type[FeatureTransform]:
     if name in TRANSFORMS:
         return TRANSFORMS[name]
-    close = get_close_matches(name.lower().replace("_", "-").replace(" ", "-"), TRANSFORMS, n=1, cutoff=0.5)
-    advice = f", did you mean {close[0]!r}?" if close else f"; give one of {_names()}"
-    raise ValueError(f"unknown transform {name!r}{advice}")
+    raise ValueError(unknown_name("transform", name, TRANSFORMS))
 
 
 def _names() -> str:

@@ -26,9 +26,10 @@ from directranker.compilation import IntArray, compiled
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Encoded, Table, over_rows
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import SEED, or_none, whole
 
-__all__ = ["BIN_RULES", "PiecewiseLinear"]
+__all__ = ["BIN_RULES", "PiecewiseLinear", "check_bins"]
 
 BIN_RULES = {"n_bins": whole(1), "subsample": or_none(whole(2)), "random_state": SEED}
 
@@ -92,8 +93,21 @@ class PiecewiseLinear(RowTransform):
         n_bins = np.diff(self.edge_offsets_) - 1
         return int(n_bins.sum() + self.marks_missing_.sum())
 
+    def _check_fitted(self, n_features: int) -> None:
+        check_bins(self, n_features)
+
     def _edges_of(self, feature: int) -> Encoded:
         return self.edges_[self.edge_offsets_[feature] : self.edge_offsets_[feature + 1]]
+
+
+def check_bins(transform: Any, n_features: int) -> None:
+    """Raise a ValueError unless the bins are of so many features, and their offsets within the edges."""
+    offsets = check_fitted_array(transform, "edge_offsets_", np.int64, (n_features + 1,))
+    check_fitted_array(transform, "marks_missing_", np.bool_, (n_features,))
+    # Each feature has at least one edge, so offsets grow; then they are all within the edges.
+    if offsets[0] != 0 or (np.diff(offsets) < 1).any():
+        raise ValueError(f"edge_offsets_ of {type(transform).__name__} do not grow from 0")
+    check_fitted_array(transform, "edges_", np.float32, (int(offsets[-1]),))
 
 
 @compiled

@@ -22,7 +22,8 @@ from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import Vector
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
-from directranker.parameters import SEED, above, or_none, whole
+from directranker.fitted_checks import check_fitted_array
+from directranker.parameters import SEED, above, check_parameters, or_none, whole
 
 __all__ = ["QuantileNormal"]
 
@@ -79,6 +80,15 @@ class QuantileNormal(RowTransform):
     def _encode(self, block: Block) -> NDArray[Any]:
         places = _places(block, np.ascontiguousarray(self.quantiles_.T), self.references_)
         return ndtri(np.clip(places, LOWEST_PROBABILITY, 1 - LOWEST_PROBABILITY)) * self.scale  # type: ignore[no-any-return]
+
+    def _check_fitted(self, n_features: int) -> None:
+        references = getattr(self, "references_", None)
+        n_quantiles = len(references) if isinstance(references, np.ndarray) and references.ndim == 1 else 0
+        if n_quantiles < 1:
+            raise ValueError("references_ of QuantileNormal is empty")
+        check_fitted_array(self, "references_", np.float64, (n_quantiles,))
+        check_fitted_array(self, "quantiles_", np.float64, (n_quantiles, n_features))
+        check_parameters(self, self._rules)
 
 
 @compiled

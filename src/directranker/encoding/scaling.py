@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import moments_of_columns, rescale
+from directranker.fitted_checks import check_fitted_array
 
 __all__ = ["SignedLog", "Standard", "Unchanged", "signed_log"]
 
@@ -55,6 +56,10 @@ class Standard(RowTransform):
 
     def _prepared(self, block: Block) -> Block:
         return block
+
+    def _check_fitted(self, n_features: int) -> None:
+        check_fitted_array(self, "mean_", np.float64, (n_features,))
+        check_fitted_array(self, "deviation_", np.float64, (n_features,))
 
 
 class SignedLog(Standard):

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.folds import PARTS, Fold
-from directranker.experiments.contenders import ALL, CONTENDERS, chosen_contenders
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
 from directranker.experiments.files import CELLS
@@ -48,6 +47,7 @@ from directranker.model_selection.nested import nested_searches
 from directranker.model_selection.nested_result import FoldResult, NestedResult
 from directranker.model_selection.plan import Entry
 from directranker.model_selection.progress import Report
+from directranker.rankers.registry import ALL, registered, select_rankers
 
 __all__ = ["compare_rankers", "entries_of"]
 
@@ -73,7 +73,7 @@ def compare_rankers(
     folds
         Data as `open_folds` gives it, or folds whose labels are binary already where they shall be.
     rankers
-        Names of `CONTENDERS`, in a list or with commas between, or `"all"`.
+        Registered names, in a list or with commas between, or `"all"`.
     grid
         `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values.
     metrics, inner_folds, seeds, convention, workers, cluster, progress
@@ -118,7 +118,7 @@ def compare_rankers(
 def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[Entry]:
     """What the search is asked for: each ranker with its grid."""
     grids = as_grid(grid)
-    return [Entry(one.name, one.ranker(), grids[one.name]) for one in chosen_contenders(rankers)]
+    return [Entry(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
 
 
 def _assembled(
@@ -164,7 +164,7 @@ def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResu
         ]
     return RankerResult(
         ranker=search.name,
-        description=CONTENDERS[search.name].description,
+        description=registered()[search.name].description,
         n_candidates=len(search.candidates),
         measured=tuple(measured),
         timing=_timing(search, published_seconds(search.name, published_as or "")),

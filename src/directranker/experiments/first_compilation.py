@@ -20,11 +20,11 @@ from directranker.data.inspection import inspect_dataset
 from directranker.data.letor import read_letor
 from directranker.data.letor.writing import write_letor
 from directranker.data.synthetic import example_dataset
-from directranker.experiments.contenders import CONTENDERS, Contender
 from directranker.metrics import CONVENTIONS, evaluate
 from directranker.model_selection.cells import configured
 from directranker.model_selection.fitting import shortened
 from directranker.model_selection.own_metrics import trained_for
+from directranker.rankers.registry import RankerEntry, registered
 
 __all__ = ["compiling_works"]
 
@@ -35,8 +35,8 @@ def compiling_works() -> Iterator[tuple[str, Callable[[], None]]]:
     # their lists, and that a third of them is scored by kernels: fewer are scored without.
     data = example_dataset()
     yield "data and metrics", partial(_read_and_measure, data)
-    for name, contender in CONTENDERS.items():
-        yield name, partial(_fit, contender, data)
+    for name, entry in registered().items():
+        yield name, partial(_fit, entry, data)
 
 
 def _read_and_measure(data: RankingDataset) -> None:
@@ -51,8 +51,8 @@ def _read_and_measure(data: RankingDataset) -> None:
         evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)
 
 
-def _fit(contender: Contender, data: RankingDataset) -> None:
+def _fit(entry: RankerEntry, data: RankingDataset) -> None:
     train, vali = data.split(0.9, random_state=0)
     for metric in ("ndcg@10", "map"):
-        ranker = shortened(configured(trained_for(contender.ranker(), metric), {}, 0))
+        ranker = shortened(configured(trained_for(entry.make(), metric), {}, 0))
         ranker.fit(train, eval_set=vali).score(data)

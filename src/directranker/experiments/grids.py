@@ -20,64 +20,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from directranker.experiments.contenders import CONTENDERS
 from directranker.experiments.grid_files import parse_grid
-from directranker.metrics.rules import unknown_word
+from directranker.rankers.registry import Choices, find_ranker, registered
+from directranker.suggestions import unknown_name
 
-__all__ = ["GRIDS", "Grid", "as_grid", "named_grid"]
+__all__ = ["NAMES", "Grid", "as_grid", "named_grid"]
 
-Choices = dict[str, list[Any]]
-"""The values to try, by parameter."""
 Grid = Mapping[str, Choices | list[Choices]]
 """By ranker: all combinations of the choices, or of each of several sets of choices."""
 
 # The comparison sets seeds, metrics and threads itself; the others change no result.
 _NOT_CHOSEN = ("random_state", "metric", "n_jobs", "device", "checkpoint", "progress", "callbacks")
 
-_PUBLISHED_LAYERS = [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
-_OUR_NETS: Choices = {
-    "hidden_layers": [(64,), (128,), (256, 64)],
-    "dropout": [0.3, 0.5],
-    "weight_decay": [0.0, 0.01, 0.1],
-}
-_EVOLUTION: Choices = {"generations": [500, 1300, 3000], "steps": ["cauchy", "gaussian", "levy"]}
-
-_PAPER: dict[str, Choices | list[Choices]] = {
-    "DirectRanker-paper": {
-        "hidden_layers": _PUBLISHED_LAYERS,
-        "weight_decay": [0.0, 0.001, 0.01, 0.1],
-        "dropout": [0.0, 0.5],
-        "early_stopping": [True, False],
-    },
-    "DirectRanker": _OUR_NETS,
-    "RankNet": {"hidden_layers": [(10,), (32,), (64,)], "learning_rate": [0.005, 0.02, 0.05]},
-    "ListNet": {"hidden_layers": [(), (10,), (32,)], "learning_rate": [0.0001, 0.001, 0.01]},
-    "LambdaMART": {
-        "n_leaves": [7, 10, 31],
-        "max_trees": [300, 1000],
-        "learning_rate": [0.02, 0.05, 0.1],
-    },
-    "AdaRank": {"tolerance": [0.0, 0.002, 0.01], "max_consecutive": [2, 5], "negative": [False, True]},
-    "ESRank": _EVOLUTION,
-    "IESRRank": _EVOLUTION,
-    "IESVMRank": _EVOLUTION,
-    "LambdaDirectRanker": _OUR_NETS,
-    "CoordinateAscent": {"restarts": [1, 5], "tolerance": [0.0001, 0.001]},
-    "RankSVM": {"l2": [0.003, 0.01, 0.03, 0.1, 0.3], "cost": ["hinge", "squared_hinge"]},
-    "Ensemble": {"ranker__hidden_layers": [(64,), (128,)], "ranker__dropout": [0.3, 0.5]},
-}
-
-_QUICK: dict[str, Choices | list[Choices]] = {
-    "AdaRank": {"tolerance": [0.0, 0.002]},
-    "RankSVM": {"l2": [0.01, 0.03, 0.1]},
-}
+NAMES = ("quick", "paper")
 
 
-def _for_all(grid: dict[str, Choices | list[Choices]]) -> Grid:
-    return MappingProxyType({name: grid.get(name, {}) for name in CONTENDERS})
+def _of_registry(name: str) -> Grid:
+    return MappingProxyType({ranker: entry.grids.get(name, {}) for ranker, entry in registered().items()})
 
 
-GRIDS: Mapping[str, Grid] = MappingProxyType({"quick": _for_all(_QUICK), "paper": _for_all(_PAPER)})
+def _for_all(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
+    return MappingProxyType({name: grid.get(name, {}) for name in registered()})
 
 
 def named_grid(name: str) -> Grid:
@@ -85,12 +48,12 @@ def named_grid(name: str) -> Grid:
 
     >>> named_grid("qick")
     Traceback (most recent call last):
-    ValueError: grid 'qick' is unknown; did you mean 'quick'? There are 'quick', 'paper', or a .toml or
+    ValueError: grid 'qick' is unknown; did you mean 'quick'? Choose from 'quick', 'paper', or a .toml or
     .yaml file
     """
-    if name not in GRIDS:
-        raise ValueError(f"{unknown_word('grid', name, GRIDS)}, or a .toml or .yaml file")
-    return GRIDS[name]
+    if name not in NAMES:
+        raise ValueError(f"{unknown_name('grid', name, NAMES)}, or a .toml or .yaml file")
+    return _of_registry(name)
 
 
 def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
@@ -98,8 +61,8 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
 
     >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
-    ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? There are 'cost', 'l2',
-    'max_rounds', 'normalise', 'pairs', 'tolerance', 'transform'
+    ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'cost',
+    'l2', 'max_rounds', 'normalise', 'pairs', 'tolerance', 'transform'
     """
     if isinstance(grid, Mapping):
         return _for_all(_checked(grid, "the grid"))
@@ -112,8 +75,8 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
 def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
     checked: dict[str, Choices | list[Choices]] = {}
     for ranker, choices in grid.items():
-        if ranker not in CONTENDERS:
-            raise ValueError(f"{source}: {unknown_word('ranker', ranker, CONTENDERS)}")
+        if ranker not in registered():
+            raise ValueError(f"{source}: {unknown_name('ranker', ranker, registered())}")
         where = f"{source}, {ranker}"
         several = isinstance(choices, list)
         sets = [_checked_choices(ranker, one, where) for one in (choices if several else [choices])]
@@ -124,11 +87,11 @@ def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[C
 def _checked_choices(ranker: str, choices: Any, where: str) -> Choices:
     if not isinstance(choices, Mapping):
         raise ValueError(f"{where}: has {choices!r}; give parameters, each with a list of values to try")
-    parameters = CONTENDERS[ranker].ranker().get_params()
+    parameters = find_ranker(ranker).make().get_params()
     known = sorted(name for name in parameters if name.rpartition("__")[2] not in _NOT_CHOSEN)
     for parameter, values in choices.items():
         if parameter not in known:
-            raise ValueError(f"{where}: {unknown_word('parameter', parameter, known)}")
+            raise ValueError(f"{where}: {unknown_name('parameter', parameter, known)}")
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"{where}: {parameter} is {values!r}; give a list of values to try")
     return {parameter: [_as_value(value) for value in values] for parameter, values in choices.items()}

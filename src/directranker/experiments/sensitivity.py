@@ -5,7 +5,8 @@ each value a training and a test set are made, a ranker is trained, 50 to 150 ra
 and measured by NDCG@20, 50 times; all that on several data sets, which gives a mean and its standard error.
 
 >>> small = Setting(n_classes=3, n_features=5, n_train=300, n_test=200)
->>> from directranker.rankers import RankSVM
+>>> from directranker.experiments import PROCEDURE
+from directranker.rankers import RankSVM
 >>> values, seconds = measure_setting(small, RankSVM(), seed=0)
 >>> len(values), bool(0.5 < values.mean() <= 1)
 (50, True)
@@ -29,9 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.data.files import Progress, no_progress
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
-from directranker.experiments.contenders import CONTENDERS, PROCEDURE
 from directranker.metrics import Metric
-from directranker.metrics.rules import unknown_word
 from directranker.model_selection.cells import configured
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
@@ -41,6 +40,8 @@ from directranker.model_selection.store import CellStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker
+from directranker.rankers.registry import registered
+from directranker.suggestions import unknown_name
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = [
@@ -146,9 +147,9 @@ def study_ranker(name: str, setting: Setting) -> Any:
             early_stopping=False,
             progress=False,
         )
-    if name not in CONTENDERS:
-        raise ValueError(unknown_word("ranker", name, [PROCEDURE, *CONTENDERS]))
-    return CONTENDERS[name].ranker()
+    if name not in registered():
+        raise ValueError(unknown_name("ranker", name, [PROCEDURE, *registered()]))
+    return registered()[name].make()
 
 
 def measure_setting(
@@ -254,7 +255,7 @@ def run_studies(
     store
         Keeps each data set's result as soon as it is there.
     rankers
-        Names of `CONTENDERS`, or `PROCEDURE`.
+        Registered names, or `PROCEDURE`.
     n_sets
         On how many data sets each point is measured.
     setting
@@ -290,7 +291,7 @@ def _tasks(
     tasks = []
     for name, of_study in values.items():
         if name not in STUDIES:
-            raise ValueError(unknown_word("study", name, STUDIES))
+            raise ValueError(unknown_name("study", name, STUDIES))
         study = STUDIES[name]
         # A value or a ranker that is named twice counts once.
         for value in dict.fromkeys(map(study.checked, of_study)):

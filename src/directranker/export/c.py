@@ -4,9 +4,8 @@
 each with all its features. It allocates nothing and may be called from several threads.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.export.description import describe_ranker
 >>> from directranker.rankers import RankSVM
->>> model = describe_ranker(RankSVM(transform="standard").fit(example_dataset()))
+>>> model = RankSVM(transform="standard").fit(example_dataset())._describe()
 >>> header, source = c_files(model, name="svm")
 >>> print(header.splitlines()[-3])
 void svm_score(const float *features, size_t n_documents, float *scores);

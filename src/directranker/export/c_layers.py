@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.description.layers import Layer
-from directranker.description.model import Net
+from directranker.description.model import Layer, Net
 from directranker.export.c_source import array, number
 
 __all__ = ["layers_source"]

@@ -5,9 +5,8 @@ Linear rankers become `model/linear` with its feature normalisers; trees `model/
 query that computes it. https://elasticsearch-learning-to-rank.readthedocs.io
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.export.description import describe_ranker
 >>> from directranker.rankers import LambdaMART
->>> trees = describe_ranker(LambdaMART(max_trees=3, random_state=0).fit(example_dataset()))
+>>> trees = LambdaMART(max_trees=3, random_state=0).fit(example_dataset())._describe()
 >>> _, model = elasticsearch_files(trees, name="trees")
 >>> model["model"]["model"]["type"]
 'model/xgboost+json'

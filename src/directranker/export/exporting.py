@@ -42,14 +42,13 @@ from directranker.description.model import Model
 from directranker.errors import ExportError
 from directranker.export.c import c_compiler, c_files, compiled_scores
 from directranker.export.c_source import signature_name
-from directranker.export.description import describe_ranker
 from directranker.export.elasticsearch import elasticsearch_files
 from directranker.export.engines import elasticsearch_scores, solr_scores
 from directranker.export.onnx import onnx_bytes, onnx_scores
 from directranker.export.parity import Parity, check_parity
 from directranker.export.solr import solr_files
-from directranker.metrics.rules import unknown_word
 from directranker.rankers import Ranker
+from directranker.suggestions import unknown_name
 
 __all__ = ["TARGETS", "export_ranker"]
 
@@ -87,12 +86,12 @@ def export_ranker(
 
     """
     if to not in TARGETS:
-        raise ValueError(unknown_word("export", to, TARGETS))
+        raise ValueError(unknown_name("export", to, TARGETS))
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name or ask to overwrite it")
     writable_parent(Path(path))
     table, offsets = _rows(rows)
-    written = TARGETS[to](describe_ranker(ranker), signature_name(name or Path(path).name))
+    written = TARGETS[to](ranker._describe(), signature_name(name or Path(path).name))
     parity = _proved(ranker, written, table, offsets)
     facts = {"to": to, **asdict(parity)}
     if not parity.n_documents:

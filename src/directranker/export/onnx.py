@@ -4,11 +4,10 @@ Input `features` is float32 (n_documents, n_features) with any number of documen
 (n_documents,). Operators are those of opset 20 (and 3 of ai.onnx.ml for trees).
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.export.description import describe_ranker
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset()
 >>> ranker = RankSVM().fit(data)
->>> graph = onnx_bytes(describe_ranker(ranker), name="svm")
+>>> graph = onnx_bytes(ranker._describe(), name="svm")
 >>> bool(abs(onnx_scores(graph, data.features) - ranker.predict(data)).max() < 1e-5)
 True
 """
@@ -23,8 +22,7 @@ from numpy.typing import NDArray
 
 from directranker._version import __version__
 from directranker.data.checking import Features
-from directranker.description.layers import LayerNorm
-from directranker.description.model import Model, Net, Tree, Trees
+from directranker.description.model import LayerNorm, Model, Net, Tree, Trees
 from directranker.export.onnx_columns import encoded
 from directranker.export.onnx_graph import Graph
 from directranker.export.thresholds import at_most_float32

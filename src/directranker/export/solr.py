@@ -8,9 +8,8 @@ takes an edge off where bins are narrow far from 0: x / (high − low) would los
 A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.export.description import describe_ranker
 >>> from directranker.rankers import RankSVM
->>> model = describe_ranker(RankSVM(transform="standard").fit(example_dataset()))
+>>> model = RankSVM(transform="standard").fit(example_dataset())._describe()
 >>> features, written = solr_files(model, name="svm")
 >>> written["class"], len(written["params"]["weights"]), features[0]["class"]
 ('org.apache.solr.ltr.model.LinearModel', 20, 'org.apache.solr.ltr.feature.FieldValueFeature')
@@ -26,8 +25,7 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray
 from directranker.description.columns import Copies, Ramps, Rescaled
-from directranker.description.layers import Layer
-from directranker.description.model import Model, Net, Tree, Trees
+from directranker.description.model import Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError
 from directranker.export.engine_models import (
     Norms,

@@ -10,7 +10,7 @@ these choices; `CONVENTIONS` is the one table of named ones; `convention` takes 
 'paper(threshold=2)'
 >>> convention("lightbgm")
 Traceback (most recent call last):
-ValueError: convention 'lightbgm' is unknown; did you mean 'lightgbm'? There are 'graded', 'paper',
+ValueError: convention 'lightbgm' is unknown; did you mean 'lightgbm'? Choose from 'graded', 'paper',
 'ranklib', 'letor4', 'lightgbm', 'sklearn', 'trec'
 """
 
@@ -21,7 +21,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Unpack
 
-from directranker.metrics.rules import Convention, Rules, unknown_word
+from directranker.metrics.rules import Convention, Rules
+from directranker.suggestions import unknown_name
 
 __all__ = ["CONVENTIONS", "convention"]
 
@@ -90,7 +91,7 @@ def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
     """
     if isinstance(name, str):
         if name not in CONVENTIONS:
-            raise ValueError(unknown_word("convention", name, CONVENTIONS))
+            raise ValueError(unknown_name("convention", name, CONVENTIONS))
         name = CONVENTIONS[name]
     if not isinstance(name, Convention):
         raise TypeError(f"convention is a {type(name).__name__}; give a name or a Convention")
@@ -98,6 +99,6 @@ def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
         return name
     for rule in changes:
         if rule not in Rules.__annotations__:
-            raise TypeError(unknown_word("rule", rule, Rules.__annotations__))
+            raise TypeError(unknown_name("rule", rule, Rules.__annotations__))
     listed = ", ".join(f"{rule}={value}" for rule, value in changes.items())
     return replace(name, name=f"{name.name}({listed})", **changes)

@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 from directranker.metrics.computation import values_per_query
 from directranker.metrics.conventions import CONVENTIONS, convention
 from directranker.metrics.inputs import ranked_lists
-from directranker.metrics.rules import Convention, Rules, unknown_word
+from directranker.metrics.rules import Convention, Rules
 from directranker.metrics.sorting import FloatArray
+from directranker.suggestions import unknown_name
 
 __all__ = ["DEFAULT_CONVENTION", "MEASURES", "Measure", "Metric", "mean_of_queries"]
 
@@ -74,7 +75,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise ValueError(unknown_word("measure", self.measure, MEASURES))
+            raise ValueError(unknown_name("measure", self.measure, MEASURES))
         if self.k is not None:
             if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
                 raise ValueError(f"k is {self.k!r}; give a whole number from 1, or None for all ranks")
@@ -99,13 +100,21 @@ class Metric:
             raise ValueError(f"metric {text!r} cannot be read; write measure@k, such as 'ndcg@10'")
         word, k, named = parts.groups()
         if word.lower() not in _BY_TEXT:
-            raise ValueError(unknown_word("measure", word, _BY_TEXT))
+            raise ValueError(unknown_name("measure", word, _BY_TEXT))
         return cls(_BY_TEXT[word.lower()], int(k) if k else None, _convention(named or convention, **rules))
 
     def __str__(self) -> str:
+        return self.full_name.removesuffix(f":{DEFAULT_CONVENTION}")
+
+    @property
+    def full_name(self) -> str:
+        """The name with its convention, also where that is the default.
+
+        >>> Metric.parse("ndcg@10").full_name
+        'ndcg@10:graded'
+        """
         cut = "" if self.k is None else f"@{self.k}"
-        rules = "" if self.convention.name == DEFAULT_CONVENTION else f":{self.convention.name}"
-        return MEASURES[self.measure].text + cut + rules
+        return f"{MEASURES[self.measure].text}{cut}:{self.convention.name}"
 
     @property
     def description(self) -> str:

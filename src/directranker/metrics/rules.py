@@ -4,19 +4,20 @@
 'worst'
 >>> Convention("ours", "Pessimistic.", ties="wosrt")
 Traceback (most recent call last):
-ValueError: ties 'wosrt' is unknown; did you mean 'worst'? There are 'average', 'input', 'worst'
+ValueError: ties 'wosrt' is unknown; did you mean 'worst'? Choose from 'average', 'input', 'worst'
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Literal, TypedDict, get_args
 
-__all__ = ["Convention", "GainTable", "Rules", "unknown_word"]
+from directranker.suggestions import unknown_name
+
+__all__ = ["Convention", "GainTable", "Rules"]
 
 GainName = Literal["exponential", "linear", "binary"]
 Discount = Literal["log2", "letor4"]
@@ -104,25 +105,13 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 
 
-def unknown_word(kind: str, word: object, known: Iterable[object]) -> str:
-    """What to say about a word that is not known: the closest one, and all of them.
-
-    >>> unknown_word("measure", "ndgc", ["ndcg", "map"])
-    "measure 'ndgc' is unknown; did you mean 'ndcg'? There are 'ndcg', 'map'"
-    """
-    known = list(known)
-    close = get_close_matches(str(word), [str(one) for one in known], n=1)
-    hint = f"did you mean {close[0]!r}? There" if close else "there"
-    return f"{kind} {word!r} is unknown; {hint} are {', '.join(map(repr, known))}"
-
-
 def _check_choice(field: str, value: object, choices: tuple[Any, ...]) -> None:
     try:
         known = value in choices and not isinstance(value, bool)
     except ValueError:  # an array has no single truth value
         known = False
     if not known:
-        raise ValueError(unknown_word(field, value, choices))
+        raise ValueError(unknown_name(field, value, choices))
 
 
 def _check_number(what: str, value: object) -> None:

@@ -5,7 +5,7 @@
 [{'cost': 'hinge', 'l2': 0.1}, {'cost': 'hinge', 'l2': 1.0}]
 >>> grid_candidates(RankSVM(), {"max_round": [10]})
 Traceback (most recent call last):
-ValueError: parameter of RankSVM 'max_round' is unknown; did you mean 'max_rounds'? There are 'callbacks',
+ValueError: parameter of RankSVM 'max_round' is unknown; did you mean 'max_rounds'? Choose from 'callbacks',
 'cost', 'l2', 'max_rounds', 'normalise', 'pairs', 'progress', 'random_state', 'tolerance', 'transform'
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from directranker.metrics.rules import unknown_word
+from directranker.suggestions import unknown_name
 
 __all__ = ["Grid", "as_grids", "drawn_candidates", "grid_candidates", "is_distribution"]
 
@@ -36,7 +36,7 @@ def as_grids(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
             # A grid that puts another part in place may also set that part's own parameters.
             part, _, within = name.partition("__")
             if name not in known and not (within and part in one):
-                raise ValueError(unknown_word(f"parameter of {type(ranker).__name__}", name, known))
+                raise ValueError(unknown_name(f"parameter of {type(ranker).__name__}", name, known))
             if not is_distribution(one[name]):
                 ParameterGrid({name: one[name]})  # it has words for what is no list of values
     return grids

@@ -41,16 +41,6 @@ from directranker.training.interrupts import interrupts_raised
 __all__ = ["fit_by_query", "predict_by_query", "run_fit", "shortened", "without_bar"]
 
 # What makes a fit long, and what it may be in one that only compiles kernels.
-SHORT = {
-    "max_epochs": 1,
-    "max_steps": 2,
-    "max_trees": 2,
-    "max_rounds": 2,
-    "generations": 200,  # steps of few weights and of many
-    "restarts": 1,
-    "n_estimators": 2,
-    "n": 2,  # the members of an ensemble may see different things
-}
 _warm: set[str] = set()
 
 
@@ -219,13 +209,13 @@ def shortened(estimator: Any) -> Any:
     >>> shortened(Ensemble(AdaRank(), 9))
     Ensemble(n=2, ranker=AdaRank(max_rounds=2))
     """
-    parameters = estimator.get_params()
-    short = {
-        name: SHORT[last]
-        for name in parameters
-        if (last := name.rpartition("__")[2]) in SHORT and parameters[name] is not None
-    }
-    return clone(estimator).set_params(**short)
+    brief = clone(estimator)
+    for ranker in (brief, *brief.get_params().values()):
+        if isinstance(ranker, Ranker):
+            present = {key for key, value in ranker.get_params(deep=False).items() if value is not None}
+            cheap = {key: value for key, value in ranker._warm_up_parameters.items() if key in present}
+            ranker.set_params(**cheap)
+    return brief
 
 
 def _made_up(n_features: int) -> RankingDataset:

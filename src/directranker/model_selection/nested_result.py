@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.grouping import QueryIds
-from directranker.metrics.rules import unknown_word
 from directranker.model_selection.finished_cell import Cell
+from directranker.suggestions import unknown_name
 
 __all__ = ["FoldResult", "NestedResult"]
 
@@ -67,7 +67,7 @@ class NestedResult:
         """The folds' results for a metric."""
         name = self.metrics[0] if metric is None else metric
         if name not in self.folds:
-            raise ValueError(unknown_word("metric of this search", name, self.metrics))
+            raise ValueError(unknown_name("metric of this search", name, self.metrics))
         return self.folds[name]
 
     def parameters(self, metric: str | None = None) -> list[dict[str, Any]]:

@@ -22,16 +22,9 @@ from typing import Any
 from sklearn.base import clone
 
 from directranker.metrics import Metric
-from directranker.metrics.metric import MEASURES
-from directranker.rankers import AdaRank, LambdaMART, Ranker
+from directranker.rankers import Ranker
 
 __all__ = ["rankers_for", "trained_for"]
-
-# What a ranker refuses to learn by; there it keeps its own metric.
-REFUSED: tuple[tuple[type[Ranker], frozenset[str]], ...] = (
-    (LambdaMART, frozenset(MEASURES) - {"ndcg", "average_precision"}),
-    (AdaRank, frozenset({"dcg"})),
-)
 
 
 def trained_for(ranker: Any, metric: str, *, convention: str = "paper") -> Any:
@@ -46,29 +39,11 @@ def trained_for(ranker: Any, metric: str, *, convention: str = "paper") -> Any:
     for name, part in {"": changed, **within}.items():
         if isinstance(part, Ranker):
             prefix = f"{name}__" if name else ""
-            own = _own_parameters(part, wanted)
-            changed.set_params(**{f"{prefix}{key}": value for key, value in own.items()})
+            parameters = part._parameters_for_metric(wanted)
+            changed.set_params(**{f"{prefix}{key}": value for key, value in parameters.items()})
     return changed
 
 
 def rankers_for(ranker: Any, metrics: Sequence[str], convention: str) -> dict[str, Any]:
     """The ranker for each of several metrics."""
     return {metric: trained_for(ranker, metric, convention=convention) for metric in metrics}
-
-
-def _own_parameters(ranker: Ranker, metric: Metric) -> dict[str, str]:
-    own: dict[str, str] = {}
-    parameters = ranker.get_params(deep=False)
-    refused = any(isinstance(ranker, kind) and metric.measure in measures for kind, measures in REFUSED)
-    cut = "" if metric.k is None else f"@{metric.k}"
-    if "metric" in parameters and not refused:
-        own["metric"] = f"{MEASURES[metric.measure].text}{cut}:{metric.convention.name}"
-    if str(parameters.get("pair_weight")).startswith("delta_"):
-        if metric.measure == "ndcg":
-            own["pair_weight"] = f"delta_ndcg{cut}"
-        elif metric.measure == "average_precision":
-            own["pair_weight"] = "delta_map"
-    by_metric = parameters.get("pair_weight") == "metric"  # LambdaMART's, which has none for MAP@k
-    if by_metric and metric.measure == "average_precision" and metric.k is not None:
-        own["pair_weight"] = "delta_map"
-    return own

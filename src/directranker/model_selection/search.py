@@ -25,7 +25,6 @@ from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
-from directranker.metrics.rules import unknown_word
 from directranker.model_selection.candidates import Grid, as_grids, drawn_candidates, grid_candidates
 from directranker.model_selection.cells import Part, configured
 from directranker.model_selection.cross_validation import CrossValidation, measure, query_folds
@@ -39,6 +38,7 @@ from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
 from directranker.model_selection.store import CellStore
 from directranker.parameters import kind, or_none, whole
+from directranker.suggestions import unknown_name
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store", "refuse_blind_metrics"]
@@ -108,7 +108,7 @@ def grid_search(
     or_none(whole(1)).check("n_candidates", n_candidates)
     names = checked_metrics(metrics, convention)
     if method not in METHODS:
-        raise ValueError(unknown_word("method", method, METHODS))
+        raise ValueError(unknown_name("method", method, METHODS))
     if method == "grid" and n_candidates is not None:
         raise ValueError("a grid takes all its points; leave out n_candidates, or search by another method")
     parts = {"data": data} if validation is None else {"data": data, "validation": validation}

@@ -11,8 +11,8 @@ from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from directranker.metrics.rules import unknown_word
 from directranker.model_selection.cross_validation import Table
+from directranker.suggestions import unknown_name
 
 __all__ = ["SearchResult", "best_candidate", "cv_results"]
 
@@ -49,7 +49,7 @@ class SearchResult:
         if metric is None:
             return self.metrics[0]
         if metric not in self.metrics:
-            raise ValueError(unknown_word("metric of this search", metric, self.metrics))
+            raise ValueError(unknown_name("metric of this search", metric, self.metrics))
         return metric
 
 

@@ -17,7 +17,7 @@ import joblib
 import numba
 from threadpoolctl import ThreadpoolController
 
-from directranker.rankers import LambdaMART
+from directranker.rankers import Ranker
 
 __all__ = ["cores_given", "limited_threads", "set_threads", "threads_each", "with_threads"]
 
@@ -72,6 +72,7 @@ def with_threads(estimator: Any, most: int) -> Any:
 
     LightGBM is loaded with the first fit, after OpenMP was told.
 
+    >>> from directranker.rankers import LambdaMART
     >>> with_threads(LambdaMART(n_jobs=-1), 1).n_jobs
     1
     """
@@ -79,12 +80,10 @@ def with_threads(estimator: Any, most: int) -> Any:
     parts = {"": estimator, **parameters}
     for name, value in parameters.items():
         owner, _, last = name.rpartition("__")
-        if last == "n_jobs" and _asks_for_more(value, most, parts[owner]):
+        if last == "n_jobs" and value is not None and int(joblib.effective_n_jobs(value)) > most:
             estimator.set_params(**{name: most})
+        elif last == "n_jobs" and value is None and isinstance(parts[owner], Ranker):
+            prefix = name.removesuffix(last)
+            limits = parts[owner]._parameters_for_threads(most)
+            estimator.set_params(**{f"{prefix}{key}": limit for key, limit in limits.items()})
     return estimator
-
-
-def _asks_for_more(n_jobs: int | None, most: int, owner: Any) -> bool:
-    if n_jobs is None:
-        return isinstance(owner, LambdaMART)
-    return int(joblib.effective_n_jobs(n_jobs)) > most

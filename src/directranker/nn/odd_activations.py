@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from directranker.metrics.rules import unknown_word
+from directranker.suggestions import unknown_name
 
 __all__ = ["ODD_ACTIVATIONS", "Activation", "activation_name", "mirrored", "odd_activation"]
 
@@ -88,7 +88,7 @@ def odd_activation(activation: str | Activation) -> Activation:
     True
     >>> odd_activation("tahn")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: the head's activation 'tahn' is unknown; did you mean 'tanh'? There are 'identity', ...
+    ValueError: the head's activation 'tahn' is unknown; did you mean 'tanh'? Choose from 'identity', ...
     """
     if isinstance(activation, str):
         return _named(activation)
@@ -132,7 +132,7 @@ def _named(name: str) -> Activation:
     if name in _REFUSALS:
         raise ValueError(f"{name} is not odd: {_REFUSALS[name]}")
     if name not in ODD_ACTIVATIONS:
-        raise ValueError(unknown_word("the head's activation", name, ODD_ACTIVATIONS))
+        raise ValueError(unknown_name("the head's activation", name, ODD_ACTIVATIONS))
     return ODD_ACTIVATIONS[name]
 
 

@@ -20,8 +20,8 @@ from typing import Any, TypedDict
 
 from torch import nn
 
-from directranker.metrics.rules import unknown_word
 from directranker.nn.checking import count, counts
+from directranker.suggestions import unknown_name
 
 __all__ = [
     "DEFAULT_LAYERS",
@@ -85,7 +85,7 @@ def feature_mlp(
     Sequential()
     >>> feature_mlp(4, normalisation="btach")
     Traceback (most recent call last):
-    ValueError: normalisation 'btach' is unknown; did you mean 'batch'? There are 'batch', 'layer', None
+    ValueError: normalisation 'btach' is unknown; did you mean 'batch'? Choose from 'batch', 'layer', None
     """
     n_inputs = count("n_features", n_features, wanted="a whole number of at least 1")
     widths, make_activation = checked_layers(hidden_layers, activation, dropout, normalisation)
@@ -115,14 +115,14 @@ def checked_layers(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
     if normalisation is not None and normalisation not in NORMALISATIONS:
-        raise ValueError(unknown_word("normalisation", normalisation, [*NORMALISATIONS, None]))
+        raise ValueError(unknown_name("normalisation", normalisation, [*NORMALISATIONS, None]))
     return widths, make_activation
 
 
 def _activation_maker(activation: Any) -> ModuleMaker:
     if isinstance(activation, str):
         if activation not in FEATURE_ACTIVATIONS:
-            raise ValueError(unknown_word("activation", activation, FEATURE_ACTIVATIONS))
+            raise ValueError(unknown_name("activation", activation, FEATURE_ACTIVATIONS))
         return FEATURE_ACTIVATIONS[activation]
     if isinstance(activation, nn.Module) or not callable(activation):
         raise TypeError(

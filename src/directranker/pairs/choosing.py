@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from directranker.compilation import IntArray, compiled
-from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout, QueryClasses, classes_of
 from directranker.pairs.drawing import draw_pairs, lower_stop
+from directranker.suggestions import unknown_name
 
 __all__ = [
     "PAIRS",
@@ -76,7 +76,7 @@ def pair_table(
 def check_pairs(pairs: str, max_pairs: int | None) -> None:
     """Raise where the words that choose pairs are unknown or out of range."""
     if pairs not in PAIRS:
-        raise ValueError(unknown_word("pairs", pairs, PAIRS))
+        raise ValueError(unknown_name("pairs", pairs, PAIRS))
     if max_pairs is not None and (
         isinstance(max_pairs, bool) or int(max_pairs) != max_pairs or max_pairs < 1
     ):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from directranker.metrics.rules import unknown_word
+from directranker.suggestions import unknown_name
 
 __all__ = ["BY_LABELS", "BY_SWAP", "NO_WEIGHT", "PAIR_WEIGHTS", "PairWeight", "pair_weight_named"]
 
@@ -42,12 +42,12 @@ def pair_weight_named(word: str) -> PairWeight:
 
     >>> pair_weight_named("delta_ndgc@5")
     Traceback (most recent call last):
-    ValueError: pair_weight 'delta_ndgc' is unknown; did you mean 'delta_ndcg'? There are 'label_difference',
-    'delta_ndcg', 'delta_map'
+    ValueError: pair_weight 'delta_ndgc' is unknown; did you mean 'delta_ndcg'? Choose from
+    'label_difference', 'delta_ndcg', 'delta_map'
     """
     name, at, cutoff = word.partition("@")
     if name not in PAIR_WEIGHTS:
-        raise ValueError(unknown_word("pair_weight", name, PAIR_WEIGHTS))
+        raise ValueError(unknown_name("pair_weight", name, PAIR_WEIGHTS))
     if not at:
         return PairWeight(name)
     if name != "delta_ndcg" or not (cutoff.isascii() and cutoff.isdigit()) or int(cutoff) < 1:

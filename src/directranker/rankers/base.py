@@ -29,6 +29,7 @@ from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import SEED, Rule, check_parameters
+from directranker.rankers.contract import RankerContract
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -37,7 +38,7 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 """A data set, (X, y) or (X, y, qid): the part that early stopping looks at."""
 
 
-class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
+class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {}

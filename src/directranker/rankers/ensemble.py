@@ -17,15 +17,19 @@ those that see it within its list make others, so their mean is better than eith
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from directranker.compilation import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.data.checking import Features
+from directranker.description.model import Model
+from directranker.description.summing import summed
+from directranker.errors import ExportError
+from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
@@ -81,6 +85,13 @@ class Ensemble(Ranker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def of_nets(cls) -> Self:
+        """Five DirectRankers with their defaults."""
+        from directranker.rankers.nets.direct_ranker import DirectRanker  # noqa: PLC0415 - only if asked for
+
+        return cls(DirectRanker(), 5)
+
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         if not isinstance(self.ranker, Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
@@ -135,6 +146,49 @@ class Ensemble(Ranker):
             totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
         scores = totals.astype(np.float32).astype(np.float64)  # as `predict` rounds them, so that both agree
         return np.asarray(scores[0] - scores[1])
+
+    _unsaved_parameters = Ranker._unsaved_parameters | {"ranker"}  # the fitted ones are saved
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        members = getattr(self, "rankers_", None)
+        if not isinstance(members, list) or not members:
+            raise ValueError("rankers_ of Ensemble is empty")
+        for member in members:
+            if not isinstance(member, Ranker) or member.n_features_in_ != self.n_features_in_:
+                raise ValueError(
+                    f"rankers_ of Ensemble are not all rankers for {self.n_features_in_} features"
+                )
+        check_fitted_array(self, "factors_", np.float64, (len(members),))
+
+    def _describe(self) -> Model:
+        try:
+            return summed([member._describe() for member in self.rankers_], self.factors_)
+        except ExportError as error:
+            raise ExportError(f"{error}; {self._exportable_instead()}") from None
+
+    def _exportable_instead(self) -> str:
+        """What can be exported in place of this ensemble."""
+        for number, member in enumerate(self.rankers_):
+            try:
+                member._describe()
+            except ExportError:
+                continue
+            return (
+                f"of this Ensemble, ranker {number} can be exported: "
+                f"load_ranker(…).rankers_[{number}].save('single') makes a model of it; and so can an "
+                "Ensemble(…, vary=None), whose rankers differ in their seeds only"
+            )
+        return "take an Ensemble whose rankers see documents by themselves"
+
+    def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:
+        total, method = np.zeros((len(pairs), table.shape[1])), ""
+        for member, factor in zip(self.rankers_, self.factors_, strict=True):
+            parts, method = member._contributions(table, pairs, n_steps=n_steps)
+            total += factor * parts
+        return total, f"the mean over rankers of {method}"
+
+    _warm_up_parameters = {"n": 2}  # noqa: RUF012 - members may see different things
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))

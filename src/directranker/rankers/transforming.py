@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.data.checking import Features
+from directranker.description.columns import feature_of_columns
 from directranker.encoding import InContext, Unchanged, as_transform
-from directranker.encoding.base import RowTransform
+from directranker.encoding.base import FeatureTransform, RowTransform
 from directranker.encoding.blocks import over_rows
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker
@@ -53,6 +56,33 @@ class TransformingRanker(Ranker):
         scores = np.empty(len(both))
         scores[order] = self._scores(both[order], np.zeros(len(both), dtype=np.int64))
         return scores[: len(first)], scores[len(first) :]
+
+    _unsaved_parameters = Ranker._unsaved_parameters | {"transform"}  # it is saved fitted
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        transform = getattr(self, "transform_", None)
+        if not isinstance(transform, FeatureTransform):
+            raise ValueError("transform_ is not a transform of directranker")
+        if transform.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"the transform is for {transform.n_features_in_} features, the ranker for "
+                f"{self.n_features_in_}"
+            )
+
+    def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:
+        one_query = np.zeros(len(table), dtype=np.int64)
+        encoded = self.transform_.transform(table, qid=one_query).astype(np.float64)
+        feature_of_column = feature_of_columns(self.transform_, encoded.shape[1])
+        of_columns, method = self._column_contributions(encoded, pairs, n_steps)
+        belongs = feature_of_column[:, None] == np.arange(table.shape[1])  # (n_columns, n_features)
+        return of_columns @ belongs.astype(np.float64), method
+
+    @abstractmethod
+    def _column_contributions(
+        self, encoded: FloatArray, pairs: IntArray, n_steps: int
+    ) -> tuple[FloatArray, str]:
+        """The same for each column of the encoded documents, (n_pairs, n_columns)."""
 
     def _fit_transform(self, data: TrainingData, seed: int, transform: Any = None) -> None:
         """Fit `transform_`, the given one or the parameter, on what is trained on, and on nothing else."""

@@ -149,6 +149,11 @@ class AdaRank(MetricClimber):
         }
         return cls(**{**as_published, **changes})
 
+    _warm_up_parameters = {"max_rounds": 2}  # noqa: RUF012 - as in the contract
+
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+        return {} if metric.measure == "dcg" else super()._parameters_for_metric(metric)
+
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         self._check_metric()
         boosting = Boosting(

@@ -6,18 +6,24 @@ BLAS would round a row otherwise in another batch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, even_cuts, in_parallel, n_threads
+from directranker.arrays import FloatArray, IntArray
+from directranker.compilation import balanced_cuts, even_cuts, in_parallel, n_threads
 from directranker.data.checking import Features
+from directranker.description.columns import columns_of
+from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
+from directranker.fitted_checks import check_fitted_array
 from directranker.rankers.nets.perceptron_kernels import weighted_sums
 from directranker.rankers.nets.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.transforming import TransformingRanker, check_encoded, row_by_row
+from directranker.rankers.transforming import TransformingRanker, check_encoded, n_columns_of, row_by_row
 
 __all__ = ["LinearRanker"]
 
@@ -28,6 +34,23 @@ class LinearRanker(TransformingRanker):
     """A ranker with weights `coef_`, one for each column that its `transform_` makes."""
 
     coef_: NDArray[np.float64]
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        check_fitted_array(self, "coef_", np.float64, (n_columns_of(self.transform_),))
+
+    def _describe(self) -> Model:
+        columns, n_columns = columns_of(self.transform_)
+        return Net(self._feature_names(), columns, n_columns, (), self.coef_)
+
+    def _column_contributions(
+        self,
+        encoded: FloatArray,
+        pairs: IntArray,
+        n_steps: int,  # noqa: ARG002 - exact in one step
+    ) -> tuple[FloatArray, str]:
+        better, worse = pairs.T
+        return self.coef_ * (encoded[better] - encoded[worse]), "weights times differences"
 
     def _encoded(self, data: TrainingData) -> Features:
         """What `transform_` makes of the features, query by query; features that stay are not copied."""

@@ -119,6 +119,8 @@ class CoordinateAscent(MetricClimber):
         self.progress = progress
         self.callbacks = callbacks
 
+    _warm_up_parameters = {"max_rounds": 2, "restarts": 1}  # noqa: RUF012 - as in the contract
+
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         seed = as_seed(self.random_state)
         climbs = Climbs(*self._scored_parts(data, validation, seed), np.random.default_rng((seed, 13)))

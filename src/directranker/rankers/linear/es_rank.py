@@ -24,7 +24,6 @@ import numpy as np
 from directranker.data.checking import Features
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
-from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, between, kind, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
@@ -35,6 +34,7 @@ from directranker.rankers.linear.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import refuse_blind, stopping_part
+from directranker.suggestions import unknown_name
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
 
@@ -118,6 +118,8 @@ class ESRank(LinearRanker):
         self.progress = progress
         self.callbacks = callbacks
 
+    _warm_up_parameters = {"generations": 200}  # noqa: RUF012 - steps of few weights and of many
+
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
         self._check_words()
         seed = as_seed(self.random_state)
@@ -147,7 +149,7 @@ class ESRank(LinearRanker):
     def _check_words(self) -> None:
         for name, word, known in (("start", self.start, STARTS), ("steps", self.steps, tuple(STEPS))):
             if word not in known:
-                raise ValueError(unknown_word(name, word, known))
+                raise ValueError(unknown_name(name, word, known))
 
     def _part(self, data: TrainingData, metric: Metric) -> Part:
         repeated = RepeatedMetric(metric, data.relevance, data.offsets)

@@ -28,7 +28,6 @@ from directranker.costs.plans import Plan, plan_of
 from directranker.costs.running import run_plan
 from directranker.data.checking import Features
 from directranker.errors import TrainingWarning, warn_caller
-from directranker.metrics.rules import unknown_word
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole
 from directranker.rankers.base import as_seed
@@ -36,6 +35,7 @@ from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
+from directranker.suggestions import unknown_name
 
 __all__ = ["RankSVM"]
 
@@ -123,9 +123,11 @@ class RankSVM(LinearRanker):
         self.progress = progress
         self.callbacks = callbacks
 
+    _warm_up_parameters = {"max_rounds": 2}  # noqa: RUF012 - as in the contract
+
     def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
         if self.cost not in COSTS:
-            raise ValueError(unknown_word("cost", self.cost, COSTS))
+            raise ValueError(unknown_name("cost", self.cost, COSTS))
         self._fit_transform(data, as_seed(self.random_state))
         rounds = Rounds(
             type(self).__name__, self.max_rounds, progress=self.progress, callbacks=self.callbacks

@@ -12,14 +12,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.data.checking import Features
+from directranker.description.columns import columns_of
+from directranker.description.model import Model, Net
+from directranker.metrics import Metric
 from directranker.rankers.nets.perceptron_scores import (
     ACTIVATIONS,
     KnownScorer,
@@ -27,6 +30,7 @@ from directranker.rankers.nets.perceptron_scores import (
     is_count,
     layer_shapes,
 )
+from directranker.rankers.nets.trusted_nets import net_from_words, words_of_net
 from directranker.rankers.transforming import TransformingRanker, n_columns_of, row_by_row
 
 # ruff: noqa: PLC0415 - torch is imported where it is needed.
@@ -98,6 +102,54 @@ class NetRanker(TransformingRanker):
     def net_(self, net: DirectRankerNet) -> None:
         self.__dict__.pop("_weights", None)
         self._net = net
+
+    _unsaved_parameters = TransformingRanker._unsaved_parameters | {"teacher"}
+
+    def _fitted_state(self) -> dict[str, Any]:
+        weights = {name: tensor.numpy() for name, tensor in self.net_.state_dict().items()}
+        return {**super()._fitted_state(), "net_": weights}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        state = dict(state)
+        weights = state.pop("net_")
+        super()._restore(state)
+        self.take_weights(weights)
+
+    def _saved_parameter(self, name: str, value: Any) -> Any:
+        return words_of_net(value) if name == "feature_net" else super()._saved_parameter(name, value)
+
+    @classmethod
+    def _from_saved_parameters(cls, saved: Mapping[str, Any], trust: Sequence[type]) -> Self:
+        if saved.get("feature_net") is not None:
+            saved = {**saved, "feature_net": net_from_words(saved["feature_net"], trust)}
+        return super()._from_saved_parameters(saved, trust)
+
+    def _describe(self) -> Model:
+        from directranker.description.layers import layers_of
+
+        columns, n_columns = columns_of(self.transform_)
+        head = self.net_.head.weight.detach().numpy()
+        return Net(self._feature_names(), columns, n_columns, layers_of(self.net_.feature_net), head)
+
+    def _column_contributions(
+        self, encoded: FloatArray, pairs: IntArray, n_steps: int
+    ) -> tuple[FloatArray, str]:
+        from directranker.rankers.nets.integrated_gradients import integrated_gradients
+
+        shape = getattr(self, "input_shape_", (encoded.shape[1],))
+        parts = integrated_gradients(self.net_, encoded, pairs, shape=shape, n_steps=n_steps)
+        return parts, "integrated gradients"
+
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+        parameters = super()._parameters_for_metric(metric)
+        if str(self.get_params(deep=False).get("pair_weight")).startswith("delta_"):
+            if metric.measure == "ndcg":
+                parameters["pair_weight"] = f"delta_ndcg{'' if metric.k is None else f'@{metric.k}'}"
+            elif metric.measure == "average_precision":
+                parameters["pair_weight"] = "delta_map"
+        return parameters
+
+    _warm_up_parameters = {"max_epochs": 1, "max_steps": 2}  # noqa: RUF012 - as in the contract
 
     def take_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Have a net of these weights, by their names in `net_.state_dict()`, once the transform is fitted.

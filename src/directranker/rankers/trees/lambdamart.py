@@ -12,20 +12,20 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
 from directranker.data.checking import Features
+from directranker.description.model import Model, Trees
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
-from directranker.metrics.sorting import FloatArray
 from directranker.pairs.weights import BY_SWAP, PairWeight, pair_weight_named
 from directranker.parameters import (
     CALLBACKS,
@@ -42,9 +42,11 @@ from directranker.parameters import (
     whole,
 )
 from directranker.rankers.base import Ranker, as_metric, as_seed
+from directranker.rankers.contract import ModelText
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.trees.boosting import answering_ctrl_c, binned, in_short_lists
+from directranker.rankers.trees.description import described_trees
 from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.trees.model_text import trees_from_text
 from directranker.rankers.validation import stopping_part
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["LambdaMART"]
 
 MEASURED_ROWS = 50_000  # documents that the fitness of a round is measured on; all would cost a tenth of it
+OPTIMISED = ("ndcg", "average_precision")  # measures whose swaps weight pairs
 MOST = 2**31 - 1  # LightGBM's largest whole number
 RULES: dict[str, Rule] = {
     "pair_weight": or_none(kind("'metric', 'delta_ndcg@k' or 'delta_map'", str)),
@@ -323,6 +326,37 @@ class LambdaMART(Ranker):
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:  # noqa: ARG002
         scores = self.booster_.predict(table, num_threads=_threads(self.n_jobs))
         return np.asarray(scores, dtype=np.float32)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {**super()._fitted_state(), "booster_": ModelText(self.booster_.model_to_string())}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore({**state, "booster_": trees_from_text(state["booster_"])})
+        if self.booster_.num_feature() != self.n_features_in_:
+            raise ValueError("the trees are for another number of features")
+
+    def _describe(self) -> Model:
+        return Trees(self._feature_names(), described_trees(self.booster_.model_to_string()))
+
+    def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:  # noqa: ARG002
+        better, worse = pairs.T
+        of_documents = np.asarray(self.booster_.predict(table, pred_contrib=True))[:, :-1]
+        return of_documents[better] - of_documents[worse], "Shapley values along the paths of the trees"
+
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+        if metric.measure not in OPTIMISED:
+            return {}
+        parameters = super()._parameters_for_metric(metric)
+        if str(self.pair_weight).startswith("delta_") and metric.measure == "ndcg":
+            parameters["pair_weight"] = f"delta_ndcg{'' if metric.k is None else f'@{metric.k}'}"
+        elif self.pair_weight is not None and metric.measure == "average_precision" and metric.k is not None:
+            parameters["pair_weight"] = "delta_map"  # swaps of MAP@k have no weight of their own
+        return parameters
+
+    def _parameters_for_threads(self, n_threads: int) -> dict[str, Any]:
+        return {"n_jobs": n_threads}
+
+    _warm_up_parameters = {"max_trees": 2}  # noqa: RUF012 - as in the contract
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
