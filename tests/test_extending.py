@@ -1,0 +1,107 @@
+"""The ranker of docs/extending.md, registered by an entry point as an installed package would be."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from directranker import example_dataset, write_letor
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "NearestCentroid"
+MAX_LINES = 80
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to put on PYTHONPATH: the module of the page, and the metadata that pip would write."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    assert len(code.splitlines()) < MAX_LINES
+    (folder / "my_package").mkdir()
+    (folder / "my_package" / "__init__.py").write_text("")
+    (folder / "my_package" / "centroids.py").write_text(code)
+    metadata = folder / "my_package-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    points = re.findall(r"```toml\n\[project\.entry-points\.\"(.*?)\"\]\n(.*?)```", page, re.DOTALL)
+    group, lines = points[0]
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{lines.replace(chr(34), '')}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, in which commands run."""
+    folder = tmp_path_factory.mktemp("work")
+    write_letor(example_dataset().select(range(30)), folder / "train.txt")
+    return folder
+
+
+def run(installed: Path, work: Path, *arguments: str, module: str = "directranker") -> str:
+    paths = [str(installed), str(ROOT / "src")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "100"}
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_does_everything_by_command(installed: Path, work: Path) -> None:
+    assert NAME in run(installed, work, "train", "--help")
+    model = ["train", "train.txt", "--ranker", NAME, "--set", "shrinkage=0.1", "--out", "model"]
+    assert NAME in run(installed, work, *model)
+    assert json.loads(run(installed, work, "info", "model", "--json"))["parameters"] == {"shrinkage": 0.1}
+    run(installed, work, "rank", "model", "train.txt", "--out", "scores.txt")
+    scores = np.loadtxt(work / "scores.txt")
+    assert np.unique(scores).size > 1
+    explained = ["explain", "model", "train.txt", "--query", "1", "--better", "1", "--worse", "2"]
+    assert "differences of squared distances" in run(installed, work, *explained)
+    grid = ["--ranker", NAME, "--grid", "shrinkage=0.01/1", "--out", "tuned", "--folds", "2"]
+    assert "shrinkage" in run(installed, work, "tune", "train.txt", *grid)
+    together = ["--rankers", f"{NAME},RankSVM", "--seeds", "1", "--folds", "2", "--inner-folds", "vali"]
+    assert NAME in run(installed, work, "compare", "train.txt", *together, "--out", "results")
+    assert NAME in (work / "results" / "report.html").read_text(encoding="utf-8")
+
+
+def test_exports_are_refused_with_its_own_reason(installed: Path, work: Path) -> None:
+    script = f"""
+import pytest
+from directranker import ExportError, example_dataset, export_ranker, load_ranker
+from my_package.centroids import {NAME}
+data = example_dataset().select(range(30))
+ranker = {NAME}().fit(data)
+ranker.save("saved")
+assert (load_ranker("saved").predict(data) == ranker.predict(data)).all()
+for target in ("onnx", "c", "solr", "elasticsearch"):
+    with pytest.raises(ExportError, match="a sum of squares, which no export can hold"):
+        export_ranker(ranker, "exported", to=target, rows=data)
+"""
+    paths = os.pathsep.join([str(installed), str(ROOT / "src")])
+    subprocess.run(
+        [sys.executable, "-c", script], cwd=work, env={**os.environ, "PYTHONPATH": paths}, check=True
+    )
+
+
+def test_it_keeps_the_contract_of_all_rankers(installed: Path, work: Path) -> None:
+    suite = str(ROOT / "tests" / "rankers" / "test_ranker_contract.py")
+    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    told = run(installed, work, suite, "-k", NAME, *options, module="pytest")
+    assert int(re.findall(r"(\d+) passed", told)[0]) >= 10
+
+
+def test_without_the_entry_point_the_model_is_refused(installed: Path, work: Path) -> None:
+    paths = [str(ROOT / "src")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "directranker", "info", "model"]
+    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert NAME in done.stderr
