@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.experiments.files import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY
+from directranker.experiments.folder import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY
 from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import (
     Comparison,

@@ -93,7 +93,17 @@ for target in ("onnx", "c", "solr", "elasticsearch"):
 
 def test_it_keeps_the_contract_of_all_rankers(installed: Path, work: Path) -> None:
     suite = str(ROOT / "tests" / "rankers" / "test_ranker_contract.py")
-    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        "--rootdir",
+        str(ROOT),
+        "-c",
+        str(ROOT / "pyproject.toml"),
+    ]
     told = run(installed, work, suite, "-k", NAME, *options, module="pytest")
     assert int(re.findall(r"(\d+) passed", told)[0]) >= 10
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from directranker import example_dataset
-from directranker.experiments.status import status_of
+from directranker.experiments.folder import status_of
 
 __all__ = [
     "OPTIONS",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from comparisons import OPTIONS, command, environment, finished_comparison, n_cells, start, table
 
-from directranker.experiments.status import status_of
+from directranker.experiments.folder import status_of
 from directranker.rankers.registry import registered
 
 

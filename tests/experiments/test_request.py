@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from directranker.experiments.request import VERSIONS_OF, Request, finished_comparison
+from directranker.experiments.folder import VERSIONS_OF, Request, finished_comparison
 from directranker.experiments.results import write_results
 from directranker.model_selection import fingerprints
 

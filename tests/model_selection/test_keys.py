@@ -114,7 +114,7 @@ def test_a_new_version_of_a_package_is_another_environment(
 
 def test_changed_sources_are_another_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Path(fingerprints.__file__).parents[1]
-    for room in fingerprints.ROOMS:
+    for room in fingerprints.SOURCES:
         for file in sorted((package / room).rglob("*.py")) or [package / room]:
             copy = tmp_path / file.relative_to(package)
             copy.parent.mkdir(parents=True, exist_ok=True)

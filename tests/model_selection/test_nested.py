@@ -23,7 +23,7 @@ from directranker import (
     nested_grid_search,
     nested_searches,
 )
-from directranker.model_selection import Progress, count_cells, planned_cells, trained_for
+from directranker.model_selection import Plan, Progress, count_cells, trained_for
 from directranker.rankers import AdaRank, LambdaMART, RankSVM
 
 from search_processes import lines_of
@@ -139,7 +139,7 @@ def entries_of(log: Path) -> list[Entry]:
 def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
     log, folds = tmp_path / "log", folds_of(made_up())
     entries = entries_of(log)
-    planned = planned_cells(entries, folds, inner_folds=2, seeds=2)
+    planned = Plan(entries, folds, ("ndcg@10", "map"), inner_folds=2, seeds=2).cell_keys()
     planned = json.loads(json.dumps(planned))
     with CellStore(tmp_path / "cells.sqlite") as store:
         assert count_cells(planned, store) == {"many": (0, 2 * 2 * (3 * 2 + 2)), "one": (0, 2 * 2 * 2)}

@@ -11,7 +11,7 @@ import typer
 from directranker.cli.console import EXAMPLE, INTERRUPTED, AsJson, command_line, print_json, saved_example
 
 if TYPE_CHECKING:
-    from directranker.experiments.request import Request
+    from directranker.experiments.folder import Request
     from directranker.experiments.results import Comparison
 
 __all__ = ["answer_and_print", "compare"]
@@ -69,7 +69,7 @@ def compare(
 
     Example: `directranker compare example --rankers RankSVM,LambdaMART`
     """
-    from directranker.experiments.request import Request
+    from directranker.experiments.folder import Request
     from directranker.rankers.registry import select_rankers
 
     if data is None and (out is None or not status):
@@ -105,7 +105,7 @@ def answer_and_print(
 ) -> None:
     """Run the comparison, or what is missing of it, and print what came out."""
     from directranker.cli.comparison_view import print_comparison
-    from directranker.experiments.request import finished_comparison
+    from directranker.experiments.folder import finished_comparison
     from directranker.experiments.results import RESULTS
     from directranker.experiments.tables import TABLE_FORMATS
     from directranker.report.building import REPORT, write_report
@@ -135,11 +135,11 @@ def _read_json(path: Path) -> object:
 
 def _run(request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None) -> Comparison:
     from directranker.cli.comparison_view import search_bar
-    from directranker.experiments.answering import answer
+    from directranker.experiments.comparison import run_request
 
     with search_bar() as bar:
         try:
-            return answer(
+            return run_request(
                 request,
                 folder,
                 digest=digest,
@@ -159,7 +159,7 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
 
 def _print_status(folder: Path, *, as_json: bool) -> None:
     from directranker.cli.comparison_view import print_status
-    from directranker.experiments.status import status_of
+    from directranker.experiments.folder import status_of
 
     status = status_of(folder)
     if as_json:

@@ -29,7 +29,7 @@ def demo(
     Example: `directranker demo`
     """
     from directranker.data.inspection import inspect_dataset
-    from directranker.experiments.request import Request
+    from directranker.experiments.folder import Request
 
     data = saved_example(out)
     print_inspection(data.name, inspect_dataset(embedded_data(), threshold=2))

@@ -90,7 +90,7 @@ def _sorted_lists(
 
 def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
     from directranker.experiments.environment import environment
-    from directranker.experiments.files import NEIGHBOURS
+    from directranker.experiments.folder import NEIGHBOURS
     from directranker.experiments.results import write_json
     from directranker.figures import draw_neighbours, save_figure
     from directranker.figures.style import ENDINGS

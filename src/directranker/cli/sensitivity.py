@@ -121,7 +121,7 @@ def sensitivity(
 
 def _write_studies(plain: dict[str, Any], setting: dict[str, Any], out: Path, workers: int | None) -> Path:
     from directranker.experiments.environment import environment
-    from directranker.experiments.files import SENSITIVITY
+    from directranker.experiments.folder import SENSITIVITY
     from directranker.experiments.results import write_json
     from directranker.figures import draw_studies, save_figure
     from directranker.figures.style import ENDINGS

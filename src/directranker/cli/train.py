@@ -56,7 +56,7 @@ def save_with_origin(ranker: Ranker, folder: Path, *, seed: int, overwrite: bool
     """Save a ranker and, for a report, by which command and where it was trained."""
     from directranker.data.files import write_folder_atomically
     from directranker.experiments.environment import environment
-    from directranker.experiments.files import TRAINING
+    from directranker.experiments.folder import TRAINING
     from directranker.experiments.results import write_json
     from directranker.persistence import write_ranker
 

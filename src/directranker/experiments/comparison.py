@@ -23,13 +23,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.folds import PARTS, Fold
+from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
-from directranker.experiments.files import CELLS
+from directranker.experiments.folder import CELLS, Request, write_planned, write_request
 from directranker.experiments.grids import as_grid
 from directranker.experiments.paired_tests import paired_tests
-from directranker.experiments.protocol import FoldedData
+from directranker.experiments.protocol import FoldedData, open_folds
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
 from directranker.experiments.results import (
     Comparison,
@@ -41,15 +41,15 @@ from directranker.experiments.results import (
     write_results,
 )
 from directranker.experiments.tables import write_tables
-from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.model_selection.fitting import in_json
-from directranker.model_selection.nested import nested_searches
+from directranker.model_selection.nested import run_plan
 from directranker.model_selection.nested_result import FoldResult, NestedResult
-from directranker.model_selection.plan import Entry
+from directranker.model_selection.plan import Entry, Plan
 from directranker.model_selection.progress import Report
+from directranker.model_selection.search import checked_metrics
 from directranker.rankers.registry import ALL, registered, select_rankers
 
-__all__ = ["compare_rankers", "entries_of"]
+__all__ = ["compare_rankers", "entries_of", "run_request"]
 
 
 def compare_rankers(
@@ -84,35 +84,82 @@ def compare_rankers(
 
     """
     data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
+    protocol = {
+        "metrics": metrics,
+        "inner_folds": inner_folds,
+        "seeds": seeds,
+        "convention": convention,
+    }
+    plan = Plan(entries_of(rankers, grid), data.folds, **protocol)
+    asked = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
+    return _run(plan, data, asked, out=out, workers=workers, cluster=cluster, progress=progress)
+
+
+def run_request(
+    request: Request,
+    folder: str | Path,
+    *,
+    digest: str = "",
+    command: str = "",
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Report | None = None,
+) -> Comparison:
+    """Run the jobs of a request that are missing in its folder, and write the results there."""
+    checked_metrics(request.metrics, request.convention)  # better known before an hour of reading
+    entries = entries_of(request.rankers, request.grid)
+    protocol: dict[str, Any] = {
+        "metrics": request.metrics,
+        "inner_folds": _inner_folds(request.inner_folds),
+        "seeds": request.seeds,
+        "convention": request.convention,
+    }
+    threshold = None if request.threshold == "none" else request.threshold
+    data = open_folds(request.data, threshold=threshold, n_folds=request.folds)
+    plan = Plan(entries, data.folds, **protocol)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_request(request, folder, command=command)
+    source = {"data": str(Path(request.data).resolve()), "command": command}
+    asked = {**protocol, "grid_name": request.grid, **source}
+    return _run(
+        plan, data, asked, out=folder, digest=digest, workers=workers, cluster=cluster, progress=progress
+    )
+
+
+def _run(
+    plan: Plan,
+    data: FoldedData,
+    asked: Mapping[str, Any],
+    *,
+    out: str | Path | None,
+    digest: str = "",
+    workers: int | None,
+    cluster: str | None,
+    progress: Report | None,
+) -> Comparison:
     folder = None if out is None else Path(out)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    searches = nested_searches(
-        entries_of(rankers, grid),
-        data.folds,
-        metrics=metrics,
-        inner_folds=inner_folds,
-        seeds=seeds,
-        convention=convention,
-        store=None if folder is None else folder / CELLS,
-        workers=workers,
-        cluster=cluster,
-        progress=progress,
-    )
-    protocol = {
-        "metrics": list(metrics),
-        "convention": convention,
-        "inner_folds": inner_folds,
-        "seeds": seeds,
-        "grid_name": str(grid) if isinstance(grid, str | Path) else "given",
-    }
+        write_planned(plan.cell_keys(), folder)
+    store = None if folder is None else folder / CELLS
+    searches = run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
+    fingerprint = hashlib.sha256("\n".join(plan.fingerprints.values()).encode()).hexdigest()
+    asked = {**asked, "metrics": list(plan.metrics), "data_fingerprint": fingerprint}
     place = {**environment(workers=workers), "cluster": cluster}
-    comparison = _assembled(data, searches, protocol, place)
+    comparison = _assembled(data, searches, asked, place, digest)
     if folder is not None:
         write_examples(data, searches, comparison, folder)
         write_tables(comparison, folder)
         write_results(comparison, folder)
     return comparison
+
+
+def _inner_folds(text: str) -> int | Literal["vali"]:
+    if text == "vali":
+        return "vali"
+    if not text.isdigit():
+        raise ValueError(f"inner_folds is {text!r}; give a whole number from 2, or 'vali'")
+    return int(text)
 
 
 def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[Entry]:
@@ -124,11 +171,12 @@ def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any
 def _assembled(
     data: FoldedData,
     searches: Mapping[str, NestedResult],
-    protocol: Mapping[str, Any],
+    asked: Mapping[str, Any],
     place: Mapping[str, Any],
+    digest: str,
 ) -> Comparison:
-    metrics = protocol["metrics"]
-    published_as = data.published_as if protocol["convention"] == "paper" else None
+    metrics = asked["metrics"]
+    published_as = data.published_as if asked["convention"] == "paper" else None
     results = tuple(_ranker_result(search, published_as) for search in searches.values())
     values = {metric: _query_values(metric, searches) for metric in metrics}
     return Comparison(
@@ -137,9 +185,8 @@ def _assembled(
             "n_folds": len(data.folds),
             "origin": data.origin,
             "threshold": data.threshold,
-            "data_fingerprint": _fingerprint(data.folds),
             "rankers": list(searches),
-            **protocol,
+            **asked,
         },
         rankers=results,
         tests=tuple(test for metric in metrics for test in paired_tests(results, values[metric])),
@@ -147,13 +194,9 @@ def _assembled(
             **place,
             "threads": max(cell.threads for search in searches.values() for cell in _cells(search)),
         },
+        digest=digest,
         per_query=tuple(values.values()),
     )
-
-
-def _fingerprint(folds: Iterable[Fold]) -> str:
-    parts = [data_fingerprint(getattr(fold, part)) for fold in folds for part in PARTS]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:

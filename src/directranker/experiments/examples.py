@@ -16,7 +16,7 @@ import numpy as np
 from directranker.classification import class_boundaries
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import Fold
-from directranker.experiments.files import EXAMPLES, HISTORIES
+from directranker.experiments.folder import EXAMPLES, HISTORIES
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.results import Comparison, write_json
 from directranker.model_selection.closer_look import explained_rows

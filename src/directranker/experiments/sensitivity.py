@@ -30,13 +30,13 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.data.files import Progress, no_progress
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
+from directranker.experiments import PROCEDURE
 from directranker.metrics import Metric
 from directranker.model_selection.cells import configured
 from directranker.model_selection.describing import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
-from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.fitting import without_bar
-from directranker.model_selection.store import CellStore
+from directranker.model_selection.store import Cell, CellStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker

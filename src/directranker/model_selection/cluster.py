@@ -13,7 +13,7 @@ from typing import Any
 
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError
-from directranker.model_selection.finished_cell import Cell
+from directranker.model_selection.store import Cell
 from directranker.model_selection.threads import set_threads
 from directranker.model_selection.workers import Task, bare
 

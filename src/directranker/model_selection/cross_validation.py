@@ -17,9 +17,9 @@ from sklearn.model_selection import GroupKFold
 
 from directranker.data.dataset import RankingDataset
 from directranker.model_selection.cells import Fit, Part
-from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Tally
 from directranker.model_selection.running import Runner
+from directranker.model_selection.store import Cell
 from directranker.parameters import whole
 
 __all__ = ["CrossValidation", "Split", "Table", "measure", "query_folds"]

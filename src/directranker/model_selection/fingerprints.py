@@ -21,18 +21,23 @@ from numpy.typing import NDArray
 
 from directranker.data.dataset import RankingDataset
 
-__all__ = ["ROOMS", "VERSIONS_OF", "code_fingerprint", "data_fingerprint", "environment_fingerprint"]
+__all__ = ["SOURCES", "VERSIONS_OF", "code_fingerprint", "data_fingerprint", "environment_fingerprint"]
 
-ROOMS = (
+SOURCES = (
+    "arrays.py",
     "compilation.py",
-    "data",
-    "metrics",
-    "pairs",
-    "nn",
     "costs",
-    "training",
-    "rankers",
+    "data",
+    "description",
+    "encoding",
     "explanation.py",
+    "fitted_checks.py",
+    "metrics",
+    "nn",
+    "pairs",
+    "parameters.py",
+    "rankers",
+    "training",
     "model_selection/closer_look.py",
     "model_selection/fitting.py",
 )
@@ -58,12 +63,12 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 
 @functools.cache
 def code_fingerprint() -> str:
-    """Of the sources of `ROOMS`, as they are when a process first asks."""
+    """Of the sources of `SOURCES`, as they are when a process first asks."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for room in ROOMS:
-        place = package / room
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+    for name in SOURCES:
+        path = package / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(f"{file.relative_to(package).as_posix()}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 

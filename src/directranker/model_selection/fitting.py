@@ -33,7 +33,7 @@ from directranker.metrics import evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
 from directranker.model_selection.cells import Fit, configured
 from directranker.model_selection.closer_look import look_closer
-from directranker.model_selection.finished_cell import Cell
+from directranker.model_selection.store import Cell
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised

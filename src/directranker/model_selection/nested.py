@@ -33,7 +33,7 @@ from directranker.model_selection.running import Runner
 from directranker.model_selection.search import StorePlace, opened_store
 from directranker.model_selection.search_result import best_candidate
 
-__all__ = ["nested_grid_search", "nested_searches", "planned_cells"]
+__all__ = ["nested_grid_search", "nested_searches", "run_plan"]
 
 
 def nested_grid_search(
@@ -98,10 +98,22 @@ def nested_searches(
 ) -> dict[str, NestedResult]:
     """The same for several rankers on the same folds → the result of each by name."""
     plan = Plan(entries, folds, metrics, inner_folds=inner_folds, seeds=seeds, convention=convention)
+    return run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    store: StorePlace = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Report | None = None,
+) -> dict[str, NestedResult]:
+    """Run the jobs of a plan that the store does not have → the result of each entry by name."""
     with opened_store(store) as cells:
-        runner = Runner(plan.data, cells, workers=workers, cluster=cluster)
+        runner = Runner(plan.data, cells, workers=workers, cluster=cluster, keys=plan.keys)
         chosen = _run(plan, runner, progress)
-        return {entry.name: _result(plan, entry, chosen, runner) for entry in entries}
+        return {name: _result(plan, name, chosen, runner) for name in plan.candidates}
 
 
 class _Choice(NamedTuple):
@@ -131,38 +143,20 @@ def _chosen(plan: Plan, place: Place, runner: Runner) -> _Choice:
     return _Choice(best_candidate(table.means, what), table.means)
 
 
-def _result(plan: Plan, entry: Entry, chosen: Mapping[Place, _Choice], runner: Runner) -> NestedResult:
+def _result(plan: Plan, name: str, chosen: Mapping[Place, _Choice], runner: Runner) -> NestedResult:
     folds: dict[str, list[FoldResult]] = {metric: [] for metric in plan.metrics}
     for place, choice in chosen.items():
-        if place.entry == entry.name:
+        if place.entry == name:
             cells = runner.cells(plan.final_fits(place, choice.candidate))
             folds[place.metric].append(
                 FoldResult(
                     fold=place.fold,
                     metric=place.metric,
-                    parameters=plan.candidates[entry.name][choice.candidate],
+                    parameters=plan.candidates[name][choice.candidate],
                     inner_scores=choice.means,
                     cells=tuple(cell[place.metric] for cell in cells),
                     query_ids=plan.folds[place.fold].test.query_ids,
                 )
             )
     per_metric = {metric: tuple(results) for metric, results in folds.items()}
-    return NestedResult(entry.name, plan.metrics, plan.candidates[entry.name], per_metric)
-
-
-def planned_cells(
-    entries: Sequence[Entry],
-    folds: Iterable[Fold],
-    *,
-    metrics: str | Sequence[str] = ("ndcg@10", "map"),
-    inner_folds: InnerFolds = 5,
-    seeds: int = 1,
-    convention: str = "paper",
-) -> dict[str, list[list[str]]]:
-    """The cells that `nested_searches` would fill, per entry; nothing is trained.
-
-    A cell is a list of keys, any of which fills it: a final cell has one for each candidate. With these,
-    which JSON can hold, `count_cells` tells later and without the data how far a search is.
-    """
-    plan = Plan(entries, folds, metrics, inner_folds=inner_folds, seeds=seeds, convention=convention)
-    return plan.cell_keys()
+    return NestedResult(name, plan.metrics, plan.candidates[name], per_metric)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.grouping import QueryIds
-from directranker.model_selection.finished_cell import Cell
+from directranker.model_selection.store import Cell
 from directranker.suggestions import unknown_name
 
 __all__ = ["FoldResult", "NestedResult"]

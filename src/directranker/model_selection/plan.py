@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -101,6 +102,16 @@ class Plan:
         """All parts of all folds by name."""
         return {_name(fold, part): getattr(fold, part) for fold, part in product(self.folds.values(), PARTS)}
 
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """The checksum of each part of each fold by name; computed once, as it reads all data."""
+        return {name: data_fingerprint(dataset) for name, dataset in self.data.items()}
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of this plan's jobs."""
+        return Keys(self.fingerprints)
+
     def inner_fits(self, place: Place) -> list[list[Fit]]:
         """Of each candidate on each inner fold; none where there is nothing to choose."""
         search, candidates = self._searches[place.entry, place.fold], self.candidates[place.entry]
@@ -125,14 +136,13 @@ class Plan:
 
         An inner cell has one. A final one has one for each candidate, as the choice is made on the way.
         """
-        keys = Keys({name: data_fingerprint(dataset) for name, dataset in self.data.items()})
         planned: dict[str, list[list[str]]] = {name: [] for name in self.candidates}
         for place in self.places:
             inner = [fit for fits in self.inner_fits(place) for fit in fits]
             numbers = range(len(self.candidates[place.entry]))
             final = zip(*(self.final_fits(place, number) for number in numbers), strict=True)
             for fits in [*([fit] for fit in inner), *final]:
-                planned[place.entry].append([keys.of_cells(fit)[place.metric] for fit in fits])
+                planned[place.entry].append([self.keys.of_cells(fit)[place.metric] for fit in fits])
         return planned
 
 

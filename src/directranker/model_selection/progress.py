@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from directranker.model_selection.describing import digest_of
-from directranker.model_selection.finished_cell import Cell
+from directranker.model_selection.store import Cell
 
 __all__ = ["Progress", "Report", "Tally"]
 

@@ -26,9 +26,8 @@ from directranker.data.dataset import RankingDataset
 from directranker.model_selection.cells import Fit, Keys
 from directranker.model_selection.cluster import run_on_cluster
 from directranker.model_selection.fingerprints import data_fingerprint, environment_fingerprint
-from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.progress import Report, Tally
-from directranker.model_selection.store import CellStore
+from directranker.model_selection.store import Cell, CellStore
 from directranker.model_selection.threads import cores_given, threads_each
 from directranker.model_selection.workers import Task, run_here, run_in_processes
 from directranker.parameters import or_none, whole
@@ -80,13 +79,14 @@ class Runner:
         *,
         workers: int | None = None,
         cluster: str | None = None,
+        keys: Keys | None = None,
     ) -> None:
         or_none(whole(1)).check("workers", workers)
         self.store = store
         self._data = data
         self._workers = min(workers or cores_given(), cores_given())
         self._cluster = cluster
-        self._keys = Keys({name: data_fingerprint(dataset) for name, dataset in data.items()})
+        self._keys = keys or Keys({name: data_fingerprint(dataset) for name, dataset in data.items()})
 
     def cell_keys(self, fits: Sequence[Fit]) -> set[str]:
         """The keys of all cells of these fits."""

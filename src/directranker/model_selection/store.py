@@ -13,24 +13,53 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from directranker.errors import StorageError
-from directranker.model_selection.finished_cell import Cell
 
-__all__ = ["CellStore"]
+__all__ = ["Cell", "CellCount", "CellStore", "count_cells"]
 
 APPLICATION = 0x64726365  # "drce": what tells our files from other SQLite files
 VERSION = 2
 PATIENCE_SECONDS = 60.0  # for another process to finish its transaction
 KEYS_AT_A_TIME = 500  # SQLite bounds the number of values in a question
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A finished value: what was trained where, how good it is, and how long it took."""
+
+    key: str
+    data: str
+    fold: str
+    ranker: str
+    parameters: Mapping[str, Any]
+    """For people: what JSON cannot hold is in words."""
+    inner_fold: int | None
+    metric: str
+    seed: int
+    score: float
+    per_query: NDArray[np.float64] | None
+    fit_seconds: float
+    score_seconds: float
+    n_train: int
+    """Documents learnt from."""
+    n_test: int
+    threads: int
+    finished: str
+    """When, as ISO 8601."""
+    look: Mapping[str, Any] | None = None
+    """How the training went and how it ranks some queries; see `closer_look`."""
+
+
 COLUMNS = tuple(field.name for field in fields(Cell))
 TABLE = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -184,3 +213,27 @@ def _cell(row: Sequence[Any]) -> Cell:
     if values["look"] is not None:
         values["look"] = json.loads(zlib.decompress(values["look"]))
     return Cell(**values)
+
+
+class CellCount(NamedTuple):
+    """How many of the planned cells are there."""
+
+    done: int
+    total: int
+
+
+def count_cells(planned: Mapping[str, Sequence[Sequence[str]]], store: CellStore) -> dict[str, CellCount]:
+    """How far a search is, per entry of `Plan.cell_keys`; another process may be running it.
+
+    >>> import tempfile
+    >>> cell = Cell("b", "all", "Fold1", "SVM", {}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+    >>> with tempfile.TemporaryDirectory() as folder, CellStore(Path(folder) / "cells.sqlite") as store:
+    ...     store.add([cell])
+    ...     count_cells({"SVM": [["a", "b"], ["c"]]}, store)
+    {'SVM': CellCount(done=1, total=2)}
+    """
+    known = store.known(key for cells in planned.values() for keys in cells for key in keys)
+    return {
+        name: CellCount(sum(not known.isdisjoint(keys) for keys in cells), len(cells))
+        for name, cells in planned.items()
+    }

@@ -28,8 +28,8 @@ from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError
 from directranker.model_selection.cells import Fit
 from directranker.model_selection.fingerprints import environment_fingerprint
-from directranker.model_selection.finished_cell import Cell
 from directranker.model_selection.fitting import run_fit
+from directranker.model_selection.store import Cell
 from directranker.model_selection.threads import limited_threads, set_threads
 from directranker.safe_path import restore_path, safe_path
 

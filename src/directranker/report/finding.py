@@ -21,7 +21,7 @@ from typing import Any
 
 from directranker.data.folder_swap import read_unchanged
 from directranker.errors import StorageError
-from directranker.experiments.files import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
+from directranker.experiments.folder import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
 
 __all__ = ["Found", "FoundComparison", "find_results"]

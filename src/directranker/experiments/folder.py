@@ -1,8 +1,19 @@
-"""What a comparison was asked for, kept beside its results, and whether they are there already.
+"""The folder of a comparison: what was asked for, how far it is, and whether its results are there already.
 
-A request has a digest of all that its answer depends on: its words, the content of the data and of a grid's
-file, our code, and the packages below. The finished answer to the same request is shown without anything
-being loaded or computed anew; see `finished_comparison`.
+| file | holds |
+|---|---|
+| `request.json` | what was asked for |
+| `planned.json` | the keys of all jobs, from which others see how far it is |
+| `cells.sqlite` | every finished training |
+| `results.json`, `per_query.json` | the comparison, once it is finished |
+| `results.csv`, `results.md`, `results.tex` | its tables |
+| `examples.json`, `histories.json` | some queries and all learning curves, for the report |
+
+A request has a digest of all that its results depend on: its parameters, the content of the data and of a
+grid file, our code, and the packages below. The finished results of the same request are shown without
+anything being loaded or computed again. Another request with the same folder shares the jobs that both need;
+the results are those of the last. Nothing here loads a ranker, so that the status can be asked
+for often.
 
 >>> request = Request("MQ2008", rankers="RankNet,LambdaMART")
 >>> request.grid, request.inner_folds
@@ -13,7 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -22,10 +33,31 @@ from typing import Any
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
 from directranker.experiments.results import RESULTS, Comparison, read_results
+from directranker.model_selection.store import CellCount, CellStore, count_cells
 
-__all__ = ["Request", "finished_comparison", "write_request"]
+__all__ = [
+    "CELLS",
+    "EXAMPLES",
+    "HISTORIES",
+    "NEIGHBOURS",
+    "SENSITIVITY",
+    "TRAINING",
+    "VERSIONS_OF",
+    "Request",
+    "finished_comparison",
+    "status_of",
+    "write_planned",
+    "write_request",
+]
 
+CELLS = "cells.sqlite"
+EXAMPLES = "examples.json"
+HISTORIES = "histories.json"
+NEIGHBOURS = "neighbours.json"
+PLANNED = "planned.json"
 REQUEST = "request.json"
+SENSITIVITY = "sensitivity.json"
+TRAINING = "training.json"
 # The packages that model_selection.fingerprints names too; loading that loads torch, seconds of it.
 VERSIONS_OF = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
 BLOCK_BYTES = 1 << 20
@@ -87,3 +119,24 @@ def write_request(request: Request, folder: str | Path, *, command: str) -> None
     """Keep the request beside its results, for people: what was asked for in this folder last."""
     with write_atomically(Path(folder) / REQUEST) as temporary:
         temporary.write_text(json.dumps({"command": command, **asdict(request)}, indent=2) + "\n")
+
+
+def write_planned(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
+    """Keep the keys of all jobs, as `Plan.cell_keys` gives them."""
+    with write_atomically(Path(folder) / PLANNED) as temporary:
+        temporary.write_text(json.dumps(planned))
+
+
+def status_of(folder: str | Path) -> dict[str, CellCount]:
+    """How many cells of each ranker are finished, of the comparison last started with this folder."""
+    path = Path(folder) / PLANNED
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist; no comparison was started with this folder")
+    try:
+        planned = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StorageError(f"{path} is no JSON ({error}); start the comparison again") from None
+    if not (Path(folder) / CELLS).is_file():
+        return {ranker: CellCount(0, len(cells)) for ranker, cells in planned.items()}
+    with CellStore(Path(folder) / CELLS) as store:
+        return count_cells(planned, store)
