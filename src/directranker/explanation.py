@@ -87,5 +87,3 @@ def explain_differences(
         left_over = two[0] - two[1] - float(of_pair.sum())
         explanations.append(Explanation(names, of_pair, table[[better, worse]], two, method, left_over))
     return explanations
-
-

@@ -23,7 +23,8 @@ import pyarrow as pa
 from directranker.data.dataset import RankingDataset, concatenate
 from directranker.data.files import Progress, no_progress
 from directranker.data.formats import ReadOptions, format_of, read_dataset
-from directranker.data.letor import MAX_LINE_BYTES, NO_DOCUMENTS, TOO_LONG, opened_letor, parse_letor
+from directranker.data.letor import opened_letor, parse_letor
+from directranker.data.letor.problems import MAX_LINE_BYTES, NO_DOCUMENTS, TOO_LONG
 from directranker.data.tabular import Columns, check_n_rows, check_types, dataset_from_frame, opened_parquet
 from directranker.errors import DataError, LetorError
 

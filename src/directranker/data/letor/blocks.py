@@ -23,8 +23,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from directranker.data.letor import MAX_LINE_BYTES, TOO_LONG
 from directranker.data.letor.numbers import Text
+from directranker.data.letor.problems import MAX_LINE_BYTES, TOO_LONG
 from directranker.errors import LetorError
 
 __all__ = ["BlockReader", "TextBlock", "Turns"]

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from directranker.compilation import IntArray, in_parallel, n_threads
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import QueryIds, group_runs
-from directranker.data.letor import NO_DOCUMENTS, kernels
+from directranker.data.letor import kernels
 from directranker.data.letor.blocks import BlockReader, TextBlock, Turns
 from directranker.data.letor.kernels import ParseResult, Problem
 from directranker.data.letor.numbers import Position
-from directranker.data.letor.problems import describe_problem
+from directranker.data.letor.problems import NO_DOCUMENTS, describe_problem
 from directranker.data.texts import Texts, join_texts, texts_from_buffers
 from directranker.errors import DataError, LetorError
 

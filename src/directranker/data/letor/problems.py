@@ -12,7 +12,12 @@ from mmap import mmap
 
 from directranker.data.letor.kernels import Problem
 
-__all__ = ["describe_problem"]
+__all__ = ["MAX_LINE_BYTES", "NO_DOCUMENTS", "TOO_LONG", "describe_problem"]
+
+MAX_LINE_BYTES = 1 << 28
+"""A longer line is an error, so that no text takes more memory than its documents need, and some of these."""
+TOO_LONG = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; is this LETOR text?"
+NO_DOCUMENTS = "holds no documents"
 
 _SHOWN = 40  # letters of a broken token
 _LAST_INDEX = re.compile(rb"([0-9]+):[^\s#]*[ \t]*$")

@@ -33,12 +33,8 @@ from directranker.errors import DataError, LetorError
 if TYPE_CHECKING:
     from directranker.data.letor.builder import LetorBuilder
 
-__all__ = ["MAX_LINE_BYTES", "NO_DOCUMENTS", "TOO_LONG", "opened_letor", "parse_letor", "read_letor"]
+__all__ = ["opened_letor", "parse_letor", "read_letor"]
 
-MAX_LINE_BYTES = 1 << 28
-"""A longer line is an error, so that no text takes more memory than its documents need, and some of these."""
-TOO_LONG = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; is this LETOR text?"
-NO_DOCUMENTS = "holds no documents"
 
 PathLike = str | Path
 Missing = Literal["zero", "nan"]
