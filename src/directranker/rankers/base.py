@@ -27,6 +27,7 @@ from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import SEED, Rule, check_parameters
+from directranker.rankers.finite_scores import check_scores
 from directranker.rankers.training_data import TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -78,12 +79,16 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> NDArray[np.float32]:
-        """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only."""
+        """Scores, one per row; the higher, the more relevant. `qid` matters to per-query transforms only.
+
+        They are finite: scores beyond the range of float32 become its largest number, and a row that has no
+        score, as where a missing value is not filled in, is a `DataError`.
+        """
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            return X.restore_order(self._scores(self._table(X, reset=False), _query_numbers(X)))
+            return X.restore_order(self._checked_scores(self._table(X, reset=False), _query_numbers(X)))
         table = self._table(X, reset=False)
-        return self._scores(table, group_codes(qid, len(table)))
+        return self._checked_scores(table, group_codes(qid, len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
@@ -122,7 +127,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The scores of two tables whose rows are all of one list."""
         one_list = np.zeros(len(first), dtype=np.int64)
-        one, other = (self._scores(table, one_list).astype(np.float64) for table in (first, second))
+        one, other = (self._checked_scores(table, one_list).astype(np.float64) for table in (first, second))
         return one, other
 
     def score(
@@ -170,6 +175,11 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         """Score rows; `query` is the number of each row's query."""
+
+    def _checked_scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        scores = self._scores(table, query)
+        check_scores(scores, table, getattr(self, "feature_names_in_", None))
+        return scores
 
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return first - second
@@ -222,7 +232,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]
             self._check_names(X, reset=reset)
             return X.features
         X = self._flattened(X, reset=reset)
-        with naming_columns(X):
+        with naming_columns(X), np.errstate(invalid="ignore"):  # its sum of huge values is no fault
             table: Features = validate_data(
                 self, X, reset=reset, dtype=np.float32, ensure_all_finite="allow-nan", order="C"
             )

@@ -29,6 +29,7 @@ from directranker.data.checking import Features
 from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 
@@ -137,7 +138,7 @@ class Ensemble(Ranker):
         total = np.zeros(len(table))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             total += factor * ranker._scores(table, query).astype(np.float64)
-        return total.astype(np.float32)
+        return saturated(total)
 
 
 def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, balanced_cuts
 from directranker.data.checking import Features
 from directranker.data.transforms import Unchanged
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import TransformingRanker, check_encoded, row_by_row
 
@@ -51,5 +52,5 @@ class LinearRanker(TransformingRanker):
         scores = np.empty(len(table), dtype=np.float32)
         for start in range(0, len(table), SCORED_ROWS):
             rows = slice(start, start + SCORED_ROWS)
-            scores[rows] = transform.transform(table[rows]) @ self.coef_
+            scores[rows] = saturated(transform.transform(table[rows]) @ self.coef_)
         return scores
