@@ -13,11 +13,7 @@ import pytest
 from directranker import RankSVM, example_dataset, write_letor
 from directranker.cli import app
 
-PACKAGES = """
-    click dask distributed joblib jinja2 lightgbm llvmlite loky matplotlib numba numpy onnx onnxruntime optuna
-    pandas polars psutil pyarrow rich safetensors scipy sitecustomize sklearn threadpoolctl torch typer
-    typing_extensions usercustomize yaml
-""".split()
+PACKAGES = ["click", "dask", "distributed", "joblib", "jinja2", "lightgbm", "llvmlite", "loky", "matplotlib", "numba", "numpy", "onnx", "onnxruntime", "optuna", "pandas", "polars", "psutil", "pyarrow", "rich", "safetensors", "scipy", "sitecustomize", "sklearn", "threadpoolctl", "torch", "typer", "typing_extensions", "usercustomize", "yaml"]
 PLANTED = "import os\nos.close(os.open(__file__ + '.ran', os.O_CREAT | os.O_WRONLY))\nraise ImportError('planted')\n"
 # Python itself imports these to find what `python -m` shall run, and its path is not ours to change before.
 BEFORE_US = (

@@ -29,6 +29,7 @@ from directranker.data.checking import Features
 from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
@@ -133,14 +134,14 @@ class Ensemble(Ranker):
         totals = np.zeros((2, len(first)))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
-        scores = totals.astype(np.float32).astype(np.float64)  # as `predict` rounds them, so that both agree
+        scores = saturated(totals).astype(np.float64)  # as `predict` rounds them, so that both agree
         return np.asarray(scores[0] - scores[1])
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             total += factor * ranker._scores(table, query).astype(np.float64)
-        return total.astype(np.float32)
+        return saturated(total)
 
 
 def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, balanced_cuts, even_cuts, in_parallel, n_threads
 from directranker.data.checking import Features
 from directranker.data.transforms import Unchanged
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.perceptron_kernels import weighted_sums
 from directranker.rankers.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
 from directranker.rankers.training_data import TrainingData
@@ -59,7 +60,7 @@ class LinearRanker(TransformingRanker):
             rows = slice(start, start + SCORED_ROWS)
             encoded = np.require(transform.transform(table[rows]), np.float32, ["C", "A"])
             compiled_way = len(table) > ROWS_WITHOUT_COMPILING
-            scores[rows] = _weighted_sums(encoded, self.coef_, compiled_way=compiled_way)
+            scores[rows] = saturated(_weighted_sums(encoded, self.coef_, compiled_way=compiled_way))
         return scores
 
 

@@ -242,8 +242,8 @@ def solve(problem: MarginProblem, rounds: Rounds, *, tolerance: float) -> Point:
     elif goes_on:
         rounds.finish("precision")
         warn_caller(
-            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point precision "
-            "allows no better weights; take a larger tolerance or l2, or features of similar scale",
+            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point "
+            "precision allows no better weights; take a larger tolerance or l2, or features of similar scale",
             TrainingWarning,
         )
     return best
