@@ -31,6 +31,7 @@ from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.encoding_choice import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Ensemble"]
 
@@ -156,7 +157,8 @@ def _fitted(
     some: tuple[Features, IntArray],
 ) -> tuple[Ranker, float]:
     """The ranker, and what makes the deviation of its scores of these documents 1."""
-    ranker._learn_checked(data, validation)
+    with interrupts_raised():  # else Ctrl-C would end one member, and the next would begin
+        ranker._learn_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0
 
