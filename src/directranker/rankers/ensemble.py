@@ -33,6 +33,7 @@ from directranker.rankers.finite_scores import saturated
 from directranker.rankers.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Ensemble"]
 
@@ -161,7 +162,8 @@ def _fitted(
 ) -> tuple[Ranker, float]:
     """The ranker, and what makes the deviation of its scores of these documents 1."""
     restore_path()
-    ranker._learn_checked(data, validation)
+    with interrupts_raised():  # else Ctrl-C would end one member, and the next would begin
+        ranker._learn_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0
 

@@ -36,6 +36,7 @@ from directranker.rankers.linear import LinearRanker
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.weighted_sums import score_rows, sum_rows
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["RankSVM"]
 
@@ -153,9 +154,13 @@ class RankSVM(LinearRanker):
 
 
 def margin_weights(table: Features, data: TrainingData) -> FloatArray:
-    """The weights of a RankSVM with its defaults, of features that are encoded already."""
+    """The weights of a RankSVM with its defaults, of features that are encoded already.
+
+    Ctrl-C raises: these weights are only a start, and whoever asked for them would go on.
+    """
     ranker = RankSVM()
-    return ranker._solution(table, data, Rounds("RankSVM", ranker.max_rounds)).coef
+    with interrupts_raised():
+        return ranker._solution(table, data, Rounds("RankSVM", ranker.max_rounds)).coef
 
 
 @dataclass(frozen=True)
