@@ -199,6 +199,8 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
         ({"y": None}, "requires y"),
         ({"y": np.zeros(20)}, "no query has documents of two different labels"),
         ({"qid": np.arange(20)}, "no query has documents of two different labels"),
+        ({"X": np.full((20, 2), 2.5)}, "no feature varies"),
+        ({"X": np.full((20, 2), np.nan)}, "no feature varies"),
         ({"qid": np.arange(3)}, "qid has 3 entries for 20 rows"),
         ({"X": np.full((20, 2), np.inf)}, "infinity|Input X contains"),
         ({"sample_weight": [1.0, 2.0, 3.0]}, "sample_weight has shape"),
