@@ -366,6 +366,8 @@ def test_without_early_stopping_an_eval_set_is_only_recorded(name: str, data: Ra
         ({"y": None}, "requires y"),
         ({"y": np.zeros(20)}, "no query has documents of two different labels"),
         ({"qid": np.arange(20)}, "no query has documents of two different labels"),
+        ({"X": np.full((20, 2), 2.5)}, "no feature varies"),
+        ({"X": np.full((20, 2), np.nan)}, "no feature varies"),
         ({"qid": np.arange(3)}, "qid has 3 entries for 20 rows"),
         ({"X": np.full((20, 2), np.inf)}, "X has inf in row 0, column 0; give finite numbers"),
         ({"sample_weight": [1.0, 2.0, 3.0]}, "sample_weight has shape"),
