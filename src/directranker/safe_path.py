@@ -1,11 +1,11 @@
 """Python processes that are started do not import code from the working directory.
 
-Worker processes start by `python -m` or `python -c`, which put that directory first on `sys.path`: a `json.py`
-in a folder of data would run in place of Python's own. Workers get the `sys.path` of the process that starts
-them right afterwards, so a module beside a user's script is found as before.
+Worker processes start by `python -m` or `python -c`, which put that directory first on `sys.path`: a
+`json.py` in a folder of data would run in place of Python's own. Workers get the `sys.path` of the process
+that starts them right afterwards, so a module beside a user's script is found as before.
 
 >>> with safe_path():
-...     sys.executable and VARIABLE in os.environ
+...     VARIABLE in os.environ
 True
 """
 
@@ -27,7 +27,10 @@ _n_within = 0
 
 @contextmanager
 def safe_path() -> Iterator[None]:
-    """Python processes that are started in here have no working directory on their path; threads may share it."""
+    """Processes that are started in here do not have the working directory on their path.
+
+    Threads may be in here at the same time; the last one to leave restores the environment.
+    """
     global _n_within  # noqa: PLW0603 - the environment is the process's, too
     with _lock:
         _n_within += 1

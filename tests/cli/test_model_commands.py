@@ -110,9 +110,9 @@ def test_scores_of_rows_that_came_mixed_are_those_of_their_documents(folder: Pat
         row = int(document) - 1  # of the source
         assert (query, np.float32(score)) == (str(qid[row]), expected[row])
     (folder / "mixed.txt").write_text("".join(f"{score!s}\n" for score in expected))
-    done = run("evaluate", "mixed.txt", "mixed", "--json", cwd=folder)
-    whole = evaluate_scores(y, expected, qid=qid)
-    assert json.loads(done.stdout)["ndcg@10"] == pytest.approx(whole["ndcg@10"]), done.stderr
+    done = run("evaluate", "mixed.txt", "mixed", "--convention", "paper", "--json", cwd=folder)
+    whole = evaluate_scores(y, expected, qid=qid, metrics="ndcg@10", convention="paper")
+    assert json.loads(done.stdout)["paper"]["ndcg@10"] == pytest.approx(whole["ndcg@10"]), done.stderr
     refused = run("rank", "model", "mixed", "--format", "scores", cwd=folder)
     assert b"in the order of the source cannot be written" in refused.stderr
     test.select(range(10, 20)).save(folder / "part")

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,36 @@ def killed_before(step: int, work: Callable[[], None]) -> bool:
         return True
     assert os.WEXITSTATUS(status) == 0
     return False
+
+
+def interrupt_writers(parent: Path) -> None:
+    """After each interrupt there is a whole folder and a whole file, and nothing else."""
+    target, file = parent / "model", parent / "numbers.txt"
+    left = 0
+
+    def count(event: str, _arguments: Any) -> None:
+        nonlocal left
+        if event.startswith(STEPS):
+            left -= 1
+            if left == -1:
+                raise KeyboardInterrupt
+
+    def write(content: str) -> None:
+        save(target, content)
+        with write_atomically(file) as temporary:
+            temporary.write_text(content)
+
+    write("0")
+    sys.addaudithook(count)
+    for step in range(10_000):
+        left = step
+        with suppress(KeyboardInterrupt):
+            write(str(step + 1))
+            break
+        left = 10**6
+        load(target)
+        assert names(parent) in (["model", "numbers.txt"], ["model"]), (step, names(parent))
+    assert step > 20
 
 
 def kill_folder_writers(parent: Path) -> None:

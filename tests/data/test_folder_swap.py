@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import subprocess
@@ -34,6 +35,11 @@ def test_a_kill_at_any_step_leaves_a_whole_folder(tmp_path: Path, way: str) -> N
     run_case("kill_folder_writers", tmp_path, way)
 
 
+@BOTH
+def test_an_interrupt_at_any_step_leaves_nothing_else(tmp_path: Path, way: str) -> None:
+    run_case("interrupt_writers", tmp_path, way)
+
+
 def test_a_kill_at_any_step_leaves_a_whole_file(tmp_path: Path) -> None:
     run_case("kill_file_writers", tmp_path)
 
@@ -50,7 +56,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setattr(folder_swap, "_renameat2", lambda: None)
     if request.param == "unsupported":
         monkeypatch.setattr(folder_swap, "_renameat2", lambda: lambda *_: -1)
-        monkeypatch.setattr(folder_swap.ctypes, "get_errno", lambda: errno.EINVAL)
+        monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EINVAL)
     return str(request.param)
 
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,39 @@ def test_headers_that_lie(tmp_path: Path, change: dict[str, Any], message: str) 
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(StorageError, match=message):
         RankingDataset.load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([0, 1, 2, 3, 4, 5, 5], "row 5 twice"),
+        ([0, 1, 2, 3, 4, 5, -1], "row -1; rows are numbered from 0 on"),
+        ([0, 1, 2], "one per row|whole number for each of 7 rows"),
+        ([0.5, 1, 2, 3, 4, 5, 6], "whole number"),
+    ],
+)
+def test_original_rows_that_lie(tmp_path: Path, rows: list[float], problem: str) -> None:
+    data = example()
+    assert data.original_rows is not None
+    with pytest.raises(DataError, match=problem):
+        replace(data, original_rows=np.array(rows))
+    data.save(tmp_path / "saved")
+    header = json.loads((tmp_path / "saved" / HEADER).read_text())
+    path = tmp_path / "saved" / "original_rows.npy"
+    np.save(path, np.array(rows))
+    shape = {"shape": [len(rows)], "dtype": np.array(rows).dtype.str, "bytes": path.stat().st_size}
+    header["parts"]["original_rows.npy"] |= shape
+    (tmp_path / "saved" / HEADER).write_text(json.dumps(header))
+    with pytest.raises(StorageError, match=f"do not fit together .*{problem}"):
+        RankingDataset.load(tmp_path / "saved")
+
+
+def test_original_rows_of_selected_queries_stay(tmp_path: Path) -> None:
+    chosen = example().select([2, 1])
+    chosen.save(tmp_path / "saved")
+    again = RankingDataset.load(tmp_path / "saved").original_rows
+    assert again is not None
+    assert again.tolist() == [5, 6, 2, 4]
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:

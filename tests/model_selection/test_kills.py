@@ -93,6 +93,17 @@ def test_ctrl_c_ends_all_and_keeps_what_is_finished(workers: int, tmp_path: Path
     await_that(lambda: no_process_left(process.pid or 0), seconds=5)
 
 
+@TWO_CORES
+def test_workers_end_with_a_parent_that_was_terminated(tmp_path: Path) -> None:
+    """As a service's processes are, all at once: workers leave it to their parent, but do not outlive it."""
+    process = started(interrupted_search, tmp_path, 2)
+    await_that((tmp_path / "log").exists)
+    os.killpg(process.pid or 0, signal.SIGTERM)
+    process.join()
+    assert process.exitcode == -signal.SIGTERM
+    await_that(lambda: no_process_left(process.pid or 0), seconds=10)
+
+
 def no_process_left(group: int) -> bool:
     try:
         os.killpg(group, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +98,10 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
 @pytest.mark.parametrize("k", [None, 3])
 def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
     cut = "" if k is None else f"@{k}"
-    options: dict[str, Any] = {
-        "max_trees": 1,
-        "learning_rate": 1.0,
-        "subsample": 1.0,
-        "feature_fraction": 1.0,
-    }
+    whole: dict[str, Any] = {"subsample": 1.0, "feature_fraction": 1.0, "min_leaf_documents": 1}
     few, y = data.select(range(2)), data.relevance[: data.offsets[2]] - 2.0  # below 0, too
     trees = LambdaMART(
-        **options, n_leaves=2, min_leaf_documents=1, metric="map@2:graded",
+        **whole, max_trees=1, learning_rate=1.0, n_leaves=2, metric="map@2:graded",
         pair_weight=f"delta_ndcg{cut}", early_stopping=False, random_state=0,
     ).fit(few.features, y, qid=few.qid)  # fmt: skip
     # A leaf's value is −Σ gradient / Σ curvature of its documents.
@@ -121,7 +117,7 @@ def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: Ranking
 def literal_swaps(labels: Any, offsets: Any, k: int | None) -> tuple[Any, Any]:
     """Gradient and curvature of all pairs at scores 0, where the more relevant document stands first."""
     gradient, curvature = np.zeros((2, len(labels)))
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets):
         order = start + np.argsort(-labels[start:stop], kind="stable")
         ranks = np.arange(1, len(order) + 1)
         discounts = np.where(ranks <= (k or len(order)), 1 / np.log2(ranks + 1), 0)

@@ -27,6 +27,7 @@ from directranker import (
     example_dataset,
     load_ranker,
 )
+from directranker.encoding.names import TRANSFORMS
 from directranker.metrics import Metric
 from directranker.rankers import (
     AdaRank,
@@ -350,7 +351,8 @@ def test_without_early_stopping_an_eval_set_is_only_recorded(name: str, data: Ra
     alone = clone(ranker).fit(train)
     watched = clone(ranker).fit(train, eval_set=against)
     np.testing.assert_array_equal(watched.predict(other), alone.predict(other))
-    for one, two in zip(getattr(alone, "rankers_", [alone]), getattr(watched, "rankers_", [watched])):
+    members = (getattr(fitted, "rankers_", [fitted]) for fitted in (alone, watched))
+    for one, two in zip(*members, strict=True):
         assert {record.metric for record in one.history_} == {None}
         assert len(two.history_) == len(one.history_)
         assert all(np.isfinite(record.metric) for record in two.history_)
@@ -364,6 +366,8 @@ def test_without_early_stopping_an_eval_set_is_only_recorded(name: str, data: Ra
         ({"y": None}, "requires y"),
         ({"y": np.zeros(20)}, "no query has documents of two different labels"),
         ({"qid": np.arange(20)}, "no query has documents of two different labels"),
+        ({"X": np.full((20, 2), 2.5)}, "no feature varies"),
+        ({"X": np.full((20, 2), np.nan)}, "no feature varies"),
         ({"qid": np.arange(3)}, "qid has 3 entries for 20 rows"),
         ({"X": np.full((20, 2), np.inf)}, "X has inf in row 0, column 0; give finite numbers"),
         ({"sample_weight": [1.0, 2.0, 3.0]}, "sample_weight has shape"),
@@ -380,6 +384,62 @@ def test_bad_input_is_refused_in_words(ranker: Ranker, change: dict[str, Any], m
     arguments = good | change
     with pytest.raises((ValueError, DataError), match=message):
         ranker.fit(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+HUGE = float(np.finfo(np.float32).max)
+
+
+def huge_rows(data: RankingDataset) -> Any:
+    """Rows of one query whose values are the largest that there are, of all signs."""
+    X = data.features[:6].copy()
+    X[0, 0], X[1, 1] = HUGE, -HUGE
+    X[2], X[3] = HUGE, -HUGE
+    X[4:] = np.where(np.arange(X.shape[1]) % 2, HUGE, -HUGE) * [[1], [-1]]
+    return X
+
+
+@pytest.mark.filterwarnings("ignore:AdaRank kept no feature")
+def test_huge_values_have_finite_scores(ranker: Ranker, data: RankingDataset) -> None:
+    small = RankingDataset.from_arrays(data.features * 1e-3, data.relevance, qid=data.qid)
+    X = huge_rows(small)
+    ranker.fit(small)
+    for scores in (ranker.predict(X), ranker.compare(X, X[::-1]), ranker.compare(X, X)):
+        assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_huge_values_after_any_transform(transform: str, activation: str, data: RankingDataset) -> None:
+    net = DirectRanker(**QUICK, teacher=None, transform=transform, activation=activation)
+    X = huge_rows(data)
+    for ranker in (net, AdaRank(transform=transform, random_state=0)):
+        scores = ranker.fit(data.features * np.float32(1e-2), data.relevance, qid=data.qid).predict(X)
+        assert np.isfinite(scores).all()
+        assert np.isfinite(ranker.compare(X, X[::-1])).all()
+
+
+def test_a_score_of_huge_values_is_that_of_exact_arithmetic(data: RankingDataset) -> None:
+    ranker = DirectRanker(**QUICK, teacher=None, transform="standard").fit(data)
+    X = data.features[:3].copy()
+    X[1] = np.where(np.arange(X.shape[1]) % 2, HUGE, -HUGE)
+    ranker.transform_.deviation_[:] = 1e-3
+    weights = {name: array.numpy().astype(np.float64) for name, array in ranker.net_.state_dict().items()}
+    hidden = ranker.transform_.transform(X) @ weights["feature_net.linear_1.weight"].T
+    hidden = np.maximum(0, hidden + weights["feature_net.linear_1.bias"])
+    expected = np.clip(hidden @ weights["head.weight"], -HUGE, HUGE)
+    np.testing.assert_allclose(ranker.predict(X), expected, rtol=1e-4)
+    assert abs(expected[1]) > 1e37
+
+
+def test_a_row_without_a_score_is_named(data: RankingDataset) -> None:
+    frame = pd.DataFrame(data.features, columns=list(data.feature_names))
+    ranker = DirectRanker(**QUICK, teacher=None, transform="none")
+    ranker.fit(frame, data.relevance, qid=data.qid)
+    frame.iloc[7, 2] = np.nan
+    name = data.feature_names[2]
+    for call in (lambda: ranker.predict(frame), lambda: ranker.compare(frame, frame)):
+        with pytest.raises(DataError, match=f"score of row 7 is nan: feature '{name}' is missing .*'auto'"):
+            call()
 
 
 def test_odd_data_does_no_harm(ranker: Ranker) -> None:

@@ -223,7 +223,7 @@ def test_weights_that_give_no_numbers_after_the_last_step_are_not_kept(
     assert np.isfinite(ranker.predict(data)).all()
 
 
-def test_an_interrupt_ends_after_the_batch_with_the_best_weights(data: RankingDataset) -> None:
+def test_an_interrupt_ends_with_the_best_weights(data: RankingDataset) -> None:
     def interrupt(record: EpochRecord) -> None:
         if record.epoch == 2:
             signal.raise_signal(signal.SIGINT)

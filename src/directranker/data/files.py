@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from directranker.data.folder_swap import find_folder, put_folder
-from directranker.data.leftovers import remove, remove_leftovers, temporary_file, temporary_folder
+from directranker.data.leftovers import remove_leftovers, temporary_file, temporary_folder
 
 __all__ = [
     "Progress",
@@ -124,8 +124,7 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
             _sync(temporary)
             temporary.chmod(0o666 & ~_umask())
             temporary.replace(target)
-        except BaseException as error:
-            temporary.unlink(missing_ok=True)
+        except OSError as error:
             _name_target(error, temporary, target)
             raise
 
@@ -150,15 +149,14 @@ def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Pa
                 _sync(part)
             temporary.chmod(0o777 & ~_umask())
             put_folder(temporary, target, overwrite=overwrite)
-        except BaseException as error:
-            remove(temporary)
+        except OSError as error:
             _name_target(error, temporary, target)
             raise
 
 
-def _name_target(error: BaseException, temporary: Path, target: Path) -> None:
+def _name_target(error: OSError, temporary: Path, target: Path) -> None:
     """Let an error of writing, as on a full disk, name the target: it names no file, or the temporary one."""
-    if isinstance(error, OSError) and error.errno is not None:
+    if error.errno is not None:
         named = error.filename
         if named is None or str(named).startswith(str(temporary)):
             error.filename = str(target)

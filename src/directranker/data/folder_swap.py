@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from directranker.data.leftovers import ASIDE, names_beside, remove
+from directranker.data.leftovers import ASIDE, PARTIAL, names_beside, new_name_beside, remove
 from directranker.errors import StorageError
 
 __all__ = ["find_folder", "put_folder", "read_unchanged"]
@@ -132,18 +131,18 @@ def _renameat2() -> Any:
 
 def _replace_in_two_steps(temporary: Path, target: Path) -> None:
     while True:
-        aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ASIDE}")
-        with suppress(FileNotFoundError):
-            target.rename(aside)
+        aside = new_name_beside(target, ASIDE)
         try:
+            with suppress(FileNotFoundError):
+                target.rename(aside)
             temporary.rename(target)
-        except OSError as error:
-            if error.errno not in OCCUPIED:
-                with suppress(OSError):
-                    aside.rename(target)
-                raise
-            # Another writer was quicker, or a reader moved the old one back.
-            remove(aside)
-        else:
             remove(aside)
             return
+        except BaseException as error:
+            with suppress(OSError):
+                aside.rename(target)
+            remove(aside)  # if there is another one in its place
+            remove(aside.with_suffix(PARTIAL))
+            # Another writer was quicker, or a reader moved the old one back: once more.
+            if not (isinstance(error, OSError) and error.errno in OCCUPIED):
+                raise

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +33,7 @@ __all__ = [
     "PARTIAL",
     "locked",
     "names_beside",
+    "new_name_beside",
     "remove",
     "remove_leftovers",
     "temporary_file",
@@ -42,42 +43,46 @@ __all__ = [
 PARTIAL, ASIDE = ".partial", ".old"
 """How names end: what is not complete or not needed any more, and a whole folder that was moved aside."""
 
+NEW_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextmanager
 def temporary_file(target: Path) -> Iterator[Path]:
-    """An empty file beside the target, locked in here; removing or renaming it is left to the caller."""
-
-    def make() -> Path:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent)
-        os.close(handle)
-        return Path(name)
-
-    with _owned(make) as path:
+    """An empty file beside the target, locked in here; removed after an exception, else to be renamed."""
+    with _temporary(target, lambda path: os.close(os.open(path, NEW_FLAGS, 0o600))) as path:
         yield path
 
 
 @contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the target, locked in here; removing or renaming it is left to the caller."""
-
-    def make() -> Path:
-        return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
-
-    with _owned(make) as path:
+    """An empty folder beside the target, locked in here; removed after an exception, else to be renamed."""
+    with _temporary(target, lambda path: path.mkdir(0o700)) as path:
         yield path
 
 
 @contextmanager
-def _owned(make: Callable[[], Path]) -> Iterator[Path]:
+def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     while True:
-        path = make()
-        with locked(path):
-            # Another writer may have taken it for abandoned before it was locked.
-            if path.exists():
-                yield path
-                return
+        path = new_name_beside(target, PARTIAL)
+        try:  # an interrupt may come as soon as it is made
+            make(path)
+            with locked(path):
+                # Another writer may have taken it for abandoned before it was locked.
+                if path.exists():
+                    yield path
+                    return
+        except BaseException:
+            remove(path)
+            raise
+
+
+def new_name_beside(target: Path, ending: str) -> Path:
+    """A name that nothing has, and that `names_beside` finds."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ending}")
+        if not os.path.lexists(path):
+            return path
 
 
 @contextmanager

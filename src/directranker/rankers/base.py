@@ -30,6 +30,7 @@ from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import SEED, Rule, check_parameters
 from directranker.rankers.contract import RankerContract
+from directranker.rankers.finite_scores import check_scores
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -86,12 +87,15 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
 
         Those of a data set are in its own order, as its labels are; `data.to_source_order(scores)` are in
         the order of the table that it was made from. `qid` matters to per-query transforms only.
+
+        Scores are finite: those beyond the range of float32 become its largest number, and a row that has no
+        score, as where a missing value is not filled in, is a `DataError`.
         """
         check_is_fitted(self)
         if isinstance(X, RankingDataset):
-            return self._scores(self._table(X, reset=False), _query_numbers(X))
+            return self._checked_scores(self._table(X, reset=False), _query_numbers(X))
         table = self._table(X, reset=False)
-        return self._scores(table, group_codes(query_ids_of(X, qid), len(table)))
+        return self._checked_scores(table, group_codes(query_ids_of(X, qid), len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
@@ -128,7 +132,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The scores of two tables whose rows are all of one list."""
         one_list = np.zeros(len(first), dtype=np.int64)
-        one, other = (self._scores(table, one_list).astype(np.float64) for table in (first, second))
+        one, other = (self._checked_scores(table, one_list).astype(np.float64) for table in (first, second))
         return one, other
 
     def score(
@@ -193,6 +197,11 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         """Score rows; `query` is the number of each row's query."""
 
+    def _checked_scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        scores = self._scores(table, query)
+        check_scores(scores, table, getattr(self, "feature_names_in_", None))
+        return scores
+
     def _compare(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return first - second
 
@@ -250,7 +259,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
             check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
             return X.features
         X = self._flattened(X, reset=reset)
-        with naming_columns(X), np.errstate(over="ignore"):
+        with naming_columns(X), np.errstate(over="ignore", invalid="ignore"):
             table: Features = validate_data(
                 self, X, reset=reset, dtype=np.float32, ensure_all_finite=False, order="C"
             )

@@ -29,13 +29,15 @@ from directranker.data.checking import Features
 from directranker.description.model import Model
 from directranker.description.summing import summed
 from directranker.errors import ExportError
-from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import JOBS, whole
+from directranker.persistence.fitted_checks import check_fitted_array
 from directranker.rankers.base import Ranker, as_seed
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
 from directranker.rankers.nets.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["Ensemble"]
 
@@ -144,7 +146,7 @@ class Ensemble(Ranker):
         totals = np.zeros((2, len(first)))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
-        scores = totals.astype(np.float32).astype(np.float64)  # as `predict` rounds them, so that both agree
+        scores = saturated(totals).astype(np.float64)  # as `predict` rounds them, so that both agree
         return np.asarray(scores[0] - scores[1])
 
     _unsaved_parameters = Ranker._unsaved_parameters | {"ranker"}  # the fitted ones are saved
@@ -194,7 +196,7 @@ class Ensemble(Ranker):
         total = np.zeros(len(table))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             total += factor * ranker._scores(table, query).astype(np.float64)
-        return total.astype(np.float32)
+        return saturated(total)
 
 
 def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
@@ -214,7 +216,8 @@ def _fitted(
 ) -> tuple[Ranker, float]:
     """The ranker, and what makes the deviation of its scores of these documents 1."""
     restore_path()
-    ranker._learn_checked(data, validation)
+    with interrupts_raised():  # else Ctrl-C would end one member, and the next would begin
+        ranker._learn_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0
 

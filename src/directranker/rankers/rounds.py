@@ -68,6 +68,7 @@ class Rounds:
         self._progress, self._callbacks = progress, callbacks
         self._best_value = before
         self._finished = False
+        self._interrupt: DeferredInterrupt | None = None
         self._start = time.perf_counter()
 
     def __iter__(self) -> Generator[int, None, None]:
@@ -75,6 +76,7 @@ class Rounds:
             DeferredInterrupt() as interrupt,
             shown_progress(self._title, self._most, wanted=self._progress) as report,
         ):
+            self._interrupt = interrupt
             for number in range(1, self._most + 1):
                 self._start = time.perf_counter()
                 yield number
@@ -94,6 +96,11 @@ class Rounds:
                 if self._patience is not None and number - self.best >= self._patience:
                     self.stopped = "early_stopping"
                     return
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed; a round that takes long ends then with what it has."""
+        return self._interrupt is not None and self._interrupt.requested
 
     def finish(self, reason: Stopped) -> None:
         """Let this round be the last one."""

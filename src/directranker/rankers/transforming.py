@@ -54,7 +54,7 @@ class TransformingRanker(Ranker):
         # In an order of their own, so that the tables may change places and no sum is rounded otherwise.
         order = np.argsort(both.view(np.dtype((np.void, both.itemsize * both.shape[1]))).ravel())
         scores = np.empty(len(both))
-        scores[order] = self._scores(both[order], np.zeros(len(both), dtype=np.int64))
+        scores[order] = self._checked_scores(both[order], np.zeros(len(both), dtype=np.int64))
         return scores[: len(first)], scores[len(first) :]
 
     _unsaved_parameters = Ranker._unsaved_parameters | {"transform"}  # it is saved fitted

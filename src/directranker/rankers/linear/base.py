@@ -19,7 +19,8 @@ from directranker.data.checking import Features
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
-from directranker.fitted_checks import check_fitted_array
+from directranker.persistence.fitted_checks import check_fitted_array
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.perceptron_kernels import weighted_sums
 from directranker.rankers.nets.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
 from directranker.rankers.training_data import TrainingData
@@ -82,7 +83,7 @@ class LinearRanker(TransformingRanker):
             rows = slice(start, start + SCORED_ROWS)
             encoded = np.require(transform.transform(table[rows]), np.float32, ["C", "A"])
             compiled_way = len(table) > ROWS_WITHOUT_COMPILING
-            scores[rows] = _weighted_sums(encoded, self.coef_, compiled_way=compiled_way)
+            scores[rows] = saturated(_weighted_sums(encoded, self.coef_, compiled_way=compiled_way))
         return scores
 
 

@@ -134,9 +134,11 @@ class CoordinateAscent(MetricClimber):
         first_round = 1
         climbs.start()
         for number in rounds:
-            gain = climbs.go_round(self.steps_from)
+            gain = climbs.go_round(self.steps_from, until=lambda: rounds.is_interrupted)
             if rounds.record(climbs.fitness, climbs.metric()):
                 self.coef_ = climbs.weights.copy()
+            if rounds.is_interrupted:
+                continue
             converged = gain < self.tolerance
             if not converged and number - first_round + 1 < self.max_rounds:
                 continue
@@ -183,10 +185,14 @@ class Climbs:
         self.fitness = self._train.fitness()
         self.n_started += 1
 
-    def go_round(self, steps_from: Callable[[float, float], FloatArray]) -> float:
-        """Improve weight after weight → by how much the fitness grew."""
+    def go_round(
+        self, steps_from: Callable[[float, float], FloatArray], *, until: Callable[[], bool] = lambda: False
+    ) -> float:
+        """Improve weight after weight, `until` says to stop → by how much the fitness grew."""
         before = self.fitness
         for number in self._rng.permutation(self._n_weights):
+            if until():
+                break
             steps = steps_from(self.weights[number], float(np.abs(self.weights).mean()))
             values = self._train.fitness_of_steps(number, steps)
             best = int(values.argmax())

@@ -35,6 +35,7 @@ from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import refuse_blind, stopping_part
 from directranker.suggestions import unknown_name
+from directranker.training.interrupts import interruptibly
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
 
@@ -194,4 +195,4 @@ def regression_weights(table: Features, data: TrainingData) -> FloatArray:
         weighted = centred.T * weight[rows]
         squares += weighted @ centred
         products += weighted @ (data.relevance[rows] - label)
-    return np.linalg.lstsq(squares, products, rcond=1e-12)[0].astype(np.float64)
+    return interruptibly(lambda: np.linalg.lstsq(squares, products, rcond=1e-12)[0].astype(np.float64))

@@ -36,6 +36,7 @@ from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.suggestions import unknown_name
+from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["RankSVM"]
 
@@ -155,9 +156,13 @@ class RankSVM(LinearRanker):
 
 
 def margin_weights(table: Features, data: TrainingData) -> FloatArray:
-    """The weights of a RankSVM with its defaults, of features that are encoded already."""
+    """The weights of a RankSVM with its defaults, of features that are encoded already.
+
+    Ctrl-C raises: these weights are only a start, and whoever asked for them would go on.
+    """
     ranker = RankSVM()
-    return ranker._solution(table, data, Rounds("RankSVM", ranker.max_rounds)).coef
+    with interrupts_raised():
+        return ranker._solution(table, data, Rounds("RankSVM", ranker.max_rounds)).coef
 
 
 @dataclass(frozen=True)
@@ -244,8 +249,8 @@ def solve(problem: MarginProblem, rounds: Rounds, *, tolerance: float) -> Point:
     elif goes_on:
         rounds.finish("precision")
         warn_caller(
-            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point precision "
-            "allows no better weights; take a larger tolerance or l2, or features of similar scale",
+            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point "
+            "precision allows no better weights; take a larger tolerance or l2, or features of similar scale",
             TrainingWarning,
         )
     return best

@@ -8,6 +8,7 @@ them when one is asked for.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from directranker.data.checking import Features
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.metrics import Metric
+from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.perceptron_scores import (
     ACTIVATIONS,
     KnownScorer,
@@ -196,6 +198,24 @@ class NetRanker(TransformingRanker):
         return net.eval()
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._float32_scores(table, query)
+        overflown = np.flatnonzero(~np.isfinite(scores))
+        if len(overflown):
+            scores[overflown] = self._float64_scores(table, query, overflown)
+        return scores
+
+    def _float64_scores(self, table: Features, query: IntArray, rows: IntArray) -> NDArray[np.float32]:
+        """Scores of these rows, each by itself, where sums in float32 overflow."""
+        import torch
+
+        net = copy.deepcopy(self.net_).double().eval()
+        table, transform = row_by_row(self.transform_, table, query)
+        encoded = transform.transform(table[rows]).astype(np.float64).reshape(-1, 1, *self._input_shape())
+        with torch.no_grad():
+            return saturated(np.array([net(torch.from_numpy(row)).item() for row in encoded]))
+
+    def _float32_scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         scorer = self._scorer()
         if scorer is not None:
             return scorer(table, query)

@@ -1,0 +1,53 @@
+"""Scores are finite numbers: too large ones are saturated, and what is not a number is an error.
+
+>>> saturated(np.array([1e300, -2.0])).tolist()
+[3.4028234663852886e+38, -2.0]
+>>> check_scores(np.array([0.5, np.nan]), np.array([[1.0], [np.nan]]), ["price"])
+Traceback (most recent call last):
+directranker.errors.DataError: the score of row 1 is nan: feature 'price' is missing (nan) there, and the
+ranker's transform does not fill it in; fit with one that does, such as 'auto' or 'standard', or fill it in
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from directranker.data.checking import Features
+from directranker.encoding.moments import FLOAT32_MAX
+from directranker.errors import DataError
+
+__all__ = ["check_scores", "saturated"]
+
+
+def saturated(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Scores as float32; those beyond its range become its largest number."""
+    return np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
+
+
+def check_scores(scores: NDArray[Any], table: Features, names: Sequence[Any] | None) -> None:
+    """Raise for a score that is not finite, with the row and the feature that it comes from."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        return
+    row = int(np.argmin(finite))
+    features, score = np.asarray(table[row]), f"the score of row {row} is {scores[row]}"
+    if np.isnan(features).any():
+        name = _name(int(np.isnan(features).argmax()), names)
+        raise DataError(
+            f"{score}: feature {name} is missing (nan) there, and the ranker's transform does not fill it "
+            "in; fit with one that does, such as 'auto' or 'standard', or fill it in"
+        )
+    largest = int(np.abs(features).argmax())
+    raise DataError(
+        f"{score}: its features are too large for the ranker; the largest is {features[largest]:g} in "
+        f"feature {_name(largest, names)}. Give nan where that stands for a missing value, or fit with a "
+        "transform that limits features, such as 'auto'"
+    )
+
+
+def _name(feature: int, names: Sequence[Any] | None) -> str:
+    return str(feature) if names is None else repr(names[feature])

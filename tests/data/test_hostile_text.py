@@ -1,0 +1,146 @@
+"""Text that is compressed blanks, endless lines, or comes through a pipe."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from directranker.data import letor_blocks, streaming
+from directranker.data.dataset import RankingDataset
+from directranker.data.formats import read_dataset
+from directranker.data.letor.kernels import count_lines
+from directranker.data.letor.numbers import Position
+from directranker.data.score_files import parse_scores
+from directranker.data.streaming import stream_dataset
+from directranker.data.trec import parse_qrels
+from directranker.errors import DataError, LetorError
+
+LINE = b"1 qid:1 " + b" ".join(b"%d:0.5" % index for index in range(1, 137)) + b"\n"
+Reader = Callable[[Path], int]
+
+
+def read(path: Path) -> int:
+    return read_dataset(path).n_documents
+
+
+def stream(path: Path) -> int:
+    return sum(piece.n_documents for piece in stream_dataset(path))
+
+
+@pytest.fixture(params=[read, stream])
+def reader(request: pytest.FixtureRequest) -> Reader:
+    """Everything that reads text."""
+    chosen: Reader = request.param
+    return chosen
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b"#\n"])
+def test_blank_lines_cost_nothing(tmp_path: Path, reader: Reader, blank: bytes) -> None:
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(gzip.compress(LINE + blank * (8_000_000 // len(blank)) + LINE, 1))
+    reader_of_one = tmp_path / "one.txt"
+    reader_of_one.write_bytes(LINE)
+    reader(reader_of_one)  # compiles
+    tracemalloc.start()
+    try:
+        assert reader(path) == 2
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000_000  # a row for each line would be gigabytes
+
+
+@given(st.lists(st.sampled_from([b" ", b"\t", b"\r", b"\n", b"#", b"1", b"\x00"])))
+def test_rows_are_counted_as_they_are_parsed(letters: list[bytes]) -> None:
+    text = b"".join(letters) + b"\n"
+    lines = text.split(b"\n")[:-1]
+    rows = [line.lstrip(b" \t") for line in lines]
+    n_rows = sum(row not in (b"", b"\r") and not row.startswith(b"#") for row in rows)
+    found = count_lines(np.frombuffer(text, np.uint8), Position(len(text)))
+    assert found == (len(lines), n_rows)
+
+
+def test_a_line_without_an_end_is_an_error(
+    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (letor_blocks, streaming):
+        monkeypatch.setattr(module, "MAX_LINE_BYTES", 1 << 23)
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(gzip.compress(LINE + b" " * 30_000_000, 1))
+    with pytest.raises(LetorError, match=r"data.txt.gz:2: the line is longer than 256 MB"):
+        reader(path)
+
+
+def test_a_beginning_that_compresses_well_is_no_measure(tmp_path: Path) -> None:
+    """The first half of the rows takes a thousandth of the file."""
+    rng = np.random.default_rng(0)
+    other = b"".join(b"0 qid:1 1:%f 2:%f\n" % tuple(rng.normal(size=2)) for _ in range(20_000))
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(gzip.compress(b"1 qid:1 1:1 2:1\n" * 300_000 + other * 5))
+    tracemalloc.start()
+    try:
+        assert read(path) == 400_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 400_000 * 8 * 3 * 9
+
+
+def through_pipe(path: Path, content: bytes, read: Callable[[Path], Any]) -> Any:
+    """What a reader makes of a named pipe."""
+    os.mkfifo(path)
+
+    def write() -> None:
+        with path.open("wb", buffering=0) as pipe:
+            pipe.write(content[:1])  # a pipe may give as little as this at a time
+            pipe.write(content[1:])
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        return read(path)
+    finally:
+        writer.join(timeout=10)
+
+
+@pytest.mark.parametrize("name", ["data.txt", "data", "data.txt.gz"])
+def test_text_may_come_through_a_pipe(tmp_path: Path, reader: Reader, name: str) -> None:
+    content = LINE * 3
+    compressed = gzip.compress(content) if name.endswith(".gz") else content
+    assert through_pipe(tmp_path / name, compressed, reader) == 3
+
+
+def test_parquet_without_its_ending_is_told(tmp_path: Path, reader: Reader) -> None:
+    with pytest.raises(DataError, match=r"data: holds Parquet; give it a name that ends in .parquet"):
+        through_pipe(tmp_path / "data", b"PAR1 and more", reader)
+
+
+def test_score_files_and_qrels_take_no_memory_for_blank_lines() -> None:
+    data = RankingDataset.from_arrays([[1.0]], [1], qid=[7])
+    blanks = b"\n" * 200_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="<text>:2: '' is not a score"):
+            parse_scores(b"1\n" + blanks, data)
+        assert parse_qrels(blanks + b"7 0 a 1\n") == {("7", "a"): 1.0}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_scores_of_selected_queries_that_were_saved(tmp_path: Path) -> None:
+    data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[5, 6, 7])
+    data.select([2, 1]).save(tmp_path / "saved")
+    loaded = RankingDataset.load(tmp_path / "saved")
+    assert parse_scores(b"6\n7\n", loaded).tolist() == [7.0, 6.0]

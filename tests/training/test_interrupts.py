@@ -1,0 +1,211 @@
+"""Ctrl-C is answered soon in every fit, whatever native code is at work; signals here are real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+import torch
+
+from directranker import RankingDataset, TrainingWarning, example_dataset
+from directranker.rankers import (
+    CoordinateAscent,
+    DirectRanker,
+    Ensemble,
+    IESVMRank,
+    LambdaMART,
+    boosted_trees,
+)
+from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.nets.objective_cost import ObjectiveCost
+from directranker.training import loop
+from directranker.training.batches import EncodedFeatures
+from directranker.training.interrupts import interruptibly
+
+SOON = 5.0  # seconds on a busy machine; what is interrupted here would take longer
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(40))
+
+
+@contextmanager
+def ctrl_c_after(seconds: float) -> Iterator[None]:
+    """Press Ctrl-C after so long, and see that what follows ends soon."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.perf_counter()
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        assert time.perf_counter() - start < seconds + SOON
+
+
+def pressing_ctrl_c(function: Callable[..., Any], at_call: int, n_calls: list[int]) -> Callable[..., Any]:
+    """The same function, in whose call of this number Ctrl-C is pressed."""
+
+    def pressing(*arguments: Any, **options: Any) -> Any:
+        n_calls[0] += 1
+        if n_calls[0] == at_call:
+            signal.raise_signal(signal.SIGINT)
+        return function(*arguments, **options)
+
+    return pressing
+
+
+def small(**parameters: Any) -> DirectRanker:
+    plain: dict[str, Any] = {"hidden_layers": (8,), "teacher": None, "transform": "auto", "random_state": 0}
+    return DirectRanker(**plain | {"early_stopping": False, "max_epochs": 2} | parameters)
+
+
+def test_ctrl_c_does_not_wait_for_a_native_call() -> None:
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.1):
+        interruptibly(lambda: time.sleep(60))
+
+
+def test_a_call_s_result_and_its_error_come_back() -> None:
+    assert interruptibly(lambda: threading.current_thread().daemon)
+    with pytest.raises(ZeroDivisionError):
+        interruptibly(lambda: 1 // 0)
+    elsewhere: list[bool] = []
+    thread = threading.Thread(
+        target=lambda: elsewhere.append(interruptibly(threading.get_ident) == thread.ident)
+    )
+    thread.start()
+    thread.join()
+    assert elsewhere == [True]  # no thread of its own where no signal arrives
+
+
+@pytest.mark.parametrize("slow", ["Dataset.construct", "Booster.__init__"])
+@pytest.mark.parametrize("ranker", [LambdaMART(random_state=0), DirectRanker(random_state=0, progress=False)])
+def test_ctrl_c_does_not_wait_for_lightgbm_s_bins(
+    ranker: Any, slow: str, data: RankingDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name = slow.split(".")
+    monkeypatch.setattr(boosted_trees, "LARGE", 1)
+    monkeypatch.setattr(getattr(lightgbm, owner), name, lambda *_, **__: time.sleep(60))
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(1.0):
+        ranker.fit(data)
+
+
+def test_small_data_is_binned_without_a_thread(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosted_trees, "interruptibly", None)
+    LambdaMART(max_trees=2, random_state=0).fit(data)
+
+
+def test_the_step_at_hand_is_dropped(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = small(batch_queries=8, max_steps=2).fit(data).predict(data)
+    n_calls = [0]
+    monkeypatch.setattr(ObjectiveCost, "__call__", pressing_ctrl_c(ObjectiveCost.__call__, 3, n_calls))
+    with pytest.warns(TrainingWarning, match="interrupted in epoch 1; the weights as they are were kept"):
+        ranker = small(batch_queries=8).fit(data)
+    assert n_calls == [3]
+    np.testing.assert_array_equal(ranker.predict(data), expected)
+
+
+def test_a_measurement_is_dropped(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SCORED_BYTES", 4 * data.n_features * 10)  # ten documents at a time
+    train, held_out = data.split(0.5, random_state=0)
+    n_calls = [0]
+    score = loop.score_documents
+
+    def scoring(scorer: Any, *arguments: Any) -> Any:
+        return score(pressing_ctrl_c(scorer, 2, n_calls), *arguments)
+
+    monkeypatch.setattr(loop, "score_documents", scoring)
+    with pytest.warns(TrainingWarning, match="interrupted in epoch 1"):
+        ranker = small(early_stopping=True).fit(train, eval_set=held_out)
+    assert n_calls == [2]
+    assert ranker.stopped_ == "interrupted"
+    assert ranker.n_epochs_ == 0
+
+
+def test_many_bins_are_scored_many_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = example_dataset()
+    ranker = small(transform="piecewise-linear", max_epochs=1).fit(data)
+    rows = np.zeros(len(data.features), dtype=np.int64)
+    options: dict[str, Any] = {"keep": False, "as_bins": True}
+    features = EncodedFeatures(data.features, ranker.transform_, rows, torch.device("cpu"), **options)
+    monkeypatch.setattr(loop, "SCORED_BYTES", 1)
+    sizes: list[int] = []
+
+    def scorer(bins: Any) -> torch.Tensor:
+        sizes.append(len(bins))
+        return torch.zeros(len(bins))
+
+    loop.score_documents(scorer, features, 600)
+    assert sizes == [512, 88]
+
+
+def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_calls = [0]
+    tried = pressing_ctrl_c(ScoredPart.fitness_of_steps, 3, n_calls)
+    monkeypatch.setattr(ScoredPart, "fitness_of_steps", tried)
+    with pytest.warns(TrainingWarning, match="interrupted in round 1"):
+        ranker = CoordinateAscent(random_state=0).fit(data)
+    assert n_calls == [3] < [data.n_features]
+    assert ranker.stopped_ == "interrupted"
+    assert np.isfinite(ranker.predict(data)).all()
+
+
+@pytest.mark.filterwarnings("ignore:training was interrupted")
+def test_an_interrupted_part_of_a_fit_ends_the_fit(
+    data: RankingDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_calls = [0]
+    monkeypatch.setattr(
+        "directranker.rankers.linear.rank_svm.run_plan",
+        pressing_ctrl_c(sys.modules["directranker.rankers.linear.rank_svm"].run_plan, 4, n_calls),  # type: ignore[attr-defined]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        IESVMRank(random_state=0).fit(data)
+    monkeypatch.setattr(ObjectiveCost, "__call__", pressing_ctrl_c(ObjectiveCost.__call__, 1, n_calls := [0]))
+    with pytest.raises(KeyboardInterrupt):
+        Ensemble(small(), n=3, random_state=0).fit(data)
+    assert n_calls == [1]
+
+
+WORST_CASES = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+from directranker import LambdaMART, RankSVM
+
+def seconds_to_end(ranker, X, y, qid=None):
+    pressed = []
+    def press():
+        pressed.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(0.5, press).start()
+    try:
+        ranker.fit(X, y, qid=qid)
+    except KeyboardInterrupt:
+        pass
+    return time.perf_counter() - pressed[0]
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+RankSVM().fit(rng.normal(size=(300, 4)), rng.normal(size=300))  # kernels
+X = rng.normal(size=(150_000, 4)).astype(np.float32)
+exact = RankSVM(cost="hinge", tolerance=1e-12, transform="none", progress=False)
+print(seconds_to_end(exact, X, X[:, 0] + rng.normal(size=len(X))))
+X = rng.normal(size=(300, 20_000)).astype(np.float32)
+print(seconds_to_end(LambdaMART(progress=False), X, np.arange(300) % 3, np.arange(300) // 10))
+"""
+
+
+def test_worst_cases_in_a_process_of_their_own_end_soon() -> None:
+    run = subprocess.run([sys.executable, "-c", WORST_CASES], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr  # though LightGBM is still at work
+    assert max(map(float, run.stdout.split())) < SOON / 2, run.stdout
