@@ -31,7 +31,7 @@ from directranker.encoding.moments import (
     rescale,
 )
 from directranker.encoding.scaling import signed_log
-from directranker.persistence.fitted_checks import check_fitted_array
+from directranker.fitted_checks import check_fitted_array
 
 __all__ = ["AS_IS", "SIGNED_LOG", "STANDARD", "AutoTransform"]
 

@@ -27,8 +27,8 @@ from directranker.data.checking import naming_columns
 from directranker.encoding.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
+from directranker.fitted_checks import check_fitted_inputs
 from directranker.parameters import Rule, check_parameters
-from directranker.persistence.fitted_checks import check_fitted_inputs
 
 __all__ = ["FeatureTransform", "RowTransform"]
 

@@ -26,8 +26,8 @@ from directranker.compilation import IntArray, compiled
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Encoded, Table, over_rows
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import SEED, or_none, whole
-from directranker.persistence.fitted_checks import check_fitted_array
 
 __all__ = ["BIN_RULES", "PiecewiseLinear", "check_bins"]
 

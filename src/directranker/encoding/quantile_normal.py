@@ -22,8 +22,8 @@ from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import Vector
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import SEED, above, check_parameters, or_none, whole
-from directranker.persistence.fitted_checks import check_fitted_array
 
 __all__ = ["QuantileNormal"]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import moments_of_columns, rescale
-from directranker.persistence.fitted_checks import check_fitted_array
+from directranker.fitted_checks import check_fitted_array
 
 __all__ = ["SignedLog", "Standard", "Unchanged", "signed_log"]
 

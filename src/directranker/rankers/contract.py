@@ -14,8 +14,8 @@ import numpy as np
 
 from directranker.arrays import Features, FloatArray, IntArray
 from directranker.errors import ExportError
+from directranker.fitted_checks import ArraySpec, check_fitted_array, check_fitted_inputs
 from directranker.metrics import Metric
-from directranker.persistence.fitted_checks import ArraySpec, check_fitted_array, check_fitted_inputs
 
 if TYPE_CHECKING:
     from directranker.description.model import Model

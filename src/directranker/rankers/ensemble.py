@@ -29,8 +29,8 @@ from directranker.data.checking import Features
 from directranker.description.model import Model
 from directranker.description.summing import summed
 from directranker.errors import ExportError
+from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import JOBS, whole
-from directranker.persistence.fitted_checks import check_fitted_array
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding

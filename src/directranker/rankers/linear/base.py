@@ -19,7 +19,7 @@ from directranker.data.checking import Features
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
-from directranker.persistence.fitted_checks import check_fitted_array
+from directranker.fitted_checks import check_fitted_array
 from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.perceptron_kernels import weighted_sums
 from directranker.rankers.nets.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
