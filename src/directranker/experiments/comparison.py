@@ -84,7 +84,7 @@ def compare_rankers(
 
     """
     data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
-    protocol = {
+    protocol: dict[str, Any] = {
         "metrics": metrics,
         "inner_folds": inner_folds,
         "seeds": seeds,

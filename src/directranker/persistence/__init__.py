@@ -7,6 +7,15 @@ from directranker.persistence.folder import (
     read_versions,
     save_ranker,
     sealed_header,
+    write_ranker,
 )
 
-__all__ = ["MOST_BYTES", "load_ranker", "read_plain_file", "read_versions", "save_ranker", "sealed_header"]
+__all__ = [
+    "MOST_BYTES",
+    "load_ranker",
+    "read_plain_file",
+    "read_versions",
+    "save_ranker",
+    "sealed_header",
+    "write_ranker",
+]
