@@ -162,7 +162,7 @@ def crafted_tables() -> Iterator[tuple[str, pa.Table]]:
         ("", "", "", ""),
         ("qid", "docid", "relevance", "a\nb\x00"),
     ):
-        yield f"columns {names!r}", pa.table(plain.columns, names=list(columns))
+        yield f"columns {columns!r}", pa.table(plain.columns, names=list(columns))
     yield "no rows", plain.slice(0, 0)
     yield "no columns", pa.table({})
 
