@@ -1,4 +1,4 @@
-"""The pages of the site that stand elsewhere: the README is its first page, the CHANGELOG a later one.
+"""The pages of the site that stand elsewhere: the README is its first page, CHANGELOG and others follow.
 
 MkDocs calls `on_files` (`hooks` in mkdocs.yml). Links of the originals hold where they stand, so they are
 turned to where the pages stand.
@@ -16,7 +16,12 @@ from mkdocs.structure.files import File, Files
 
 __all__ = ["ORIGINALS", "as_page", "on_files"]
 
-ORIGINALS = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+ORIGINALS = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 """What becomes which page."""
 
 
@@ -24,7 +29,7 @@ def as_page(text: str) -> str:
     """The text with its links as they must be among the pages."""
     for original, page in {"docs/": "", **ORIGINALS}.items():
         text = text.replace(f"]({original}", f"]({page}")
-    return text
+    return text.replace('="docs/', '="')  # pictures
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
