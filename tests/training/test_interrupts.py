@@ -167,7 +167,7 @@ def test_an_interrupted_part_of_a_fit_ends_the_fit(
     n_calls = [0]
     monkeypatch.setattr(
         "directranker.rankers.rank_svm.run_plan",
-        pressing_ctrl_c(sys.modules["directranker.rankers.rank_svm"].run_plan, 4, n_calls),  # type: ignore[attr-defined]
+        pressing_ctrl_c(sys.modules["directranker.rankers.rank_svm"].run_plan, 4, n_calls),
     )
     with pytest.raises(KeyboardInterrupt):
         IESVMRank(random_state=0).fit(data)
