@@ -223,6 +223,17 @@ def test_weights_that_give_no_numbers_after_the_last_step_are_not_kept(
     assert np.isfinite(ranker.predict(data)).all()
 
 
+def test_steps_do_not_report_to_torch_s_profiler(
+    data: RankingDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reported(name: str, *_: Any) -> None:
+        raise AssertionError(f"{name} was reported, which is a tenth of a small step")
+
+    monkeypatch.setattr(torch.autograd.profiler, "record_function", reported)
+    for optimizer in ("adam", "adamw", "sgd"):
+        assert small(optimizer=optimizer, max_steps=2).fit(data).stopped_ == "max_epochs"
+
+
 def test_an_interrupt_ends_with_the_best_weights(data: RankingDataset) -> None:
     def interrupt(record: EpochRecord) -> None:
         if record.epoch == 2:

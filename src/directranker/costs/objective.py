@@ -80,7 +80,8 @@ class Objective:
     """
     max_pairs: int | None = None
     """A query with more pairs is represented by so many, drawn with replacement; cost and gradient are
-    right on average. The squared costs with the identity need no cap: they are exact in linear time."""
+    right on average. With the identity, the squared costs and the hinges need no cap: they are exact
+    in linear and in n log n time."""
     normalise: str = "queries"
     """The mean over "queries" of each one's mean over its pairs, over "pairs" regardless of the query, or
     the "sum"; with "root" the mean of a query counts by the root of its number of pairs, half-way between

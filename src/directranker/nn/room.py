@@ -25,13 +25,14 @@ class Room:
 
     def __init__(self) -> None:
         self._tensor = torch.empty(0, 0)
+        self._kind: tuple[tuple[int, ...], torch.device | None] = (), None
 
     def rows(self, n_rows: int, shape: Sequence[int], device: torch.device | None = None) -> torch.Tensor:
         """Room for so many float32 rows of this shape, on the processor if no device is given."""
-        device = device or torch.device("cpu")
-        kept = self._tensor
-        if len(kept) < n_rows or kept.shape[1:] != torch.Size(shape) or kept.device != device:
-            self._tensor = kept = _new(n_rows + n_rows // 4, shape, device)
+        kept, kind = self._tensor, (tuple(shape), device)
+        if len(kept) < n_rows or self._kind != kind:
+            self._tensor = kept = _new(n_rows + n_rows // 4, shape, device or torch.device("cpu"))
+            self._kind = kind
         return kept[:n_rows]
 
 

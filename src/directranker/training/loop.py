@@ -209,6 +209,7 @@ class _Training:
         )
         self.batches = Batches(self.lists, options.batch_queries, options.seed, options.list_size)
         self.scores_of = training_pass(self.net)
+        self.parameters = list(self.net.parameters())
 
     @property
     def work_per_step(self) -> float:
@@ -310,7 +311,8 @@ class _Training:
         factor = learning_rate_factor(options.schedule, step=self.state.step, n_steps=self.n_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
-        self.optimizer.zero_grad(set_to_none=True)
+        for parameter in self.parameters:  # as zero_grad does, which costs several times as much
+            parameter.grad = None
         scores = self.scores_of(self.features.of(batch.rows, room=self.room))
         interrupt.stop_if_requested()
         progress = self.state.step / self.n_steps
