@@ -23,7 +23,7 @@ from directranker.cli.inspecting import inspect
 from directranker.cli.neighbouring import neighbours
 from directranker.cli.ranking import rank
 from directranker.cli.reporting import report
-from directranker.cli.streams import open_closed_streams
+from directranker.cli.streams import prepare_streams
 from directranker.cli.studying import sensitivity
 from directranker.cli.termination import Termination, discard_unwritable_output
 from directranker.cli.training import train
@@ -81,7 +81,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    open_closed_streams()
+    prepare_streams()
     arguments = sys.argv[1:]
     debug = DEBUG in arguments
     # The option counts wherever it stands, also behind the command's own.
