@@ -25,7 +25,8 @@ class Done(NamedTuple):
 
 def run_here(*arguments: str | Path, cwd: Path, text: bytes = b"") -> Done:
     """Run a command, whose tables are 100 columns wide, with this text as its input."""
-    out, err, given = (io.TextIOWrapper(io.BytesIO(content)) for content in (b"", b"", text))
+    out, given = (io.TextIOWrapper(io.BytesIO(content)) for content in (b"", text))
+    err = io.TextIOWrapper(io.BytesIO(), errors="backslashreplace")  # as Python opens it
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(cwd)
         patch.setenv("COLUMNS", "100")

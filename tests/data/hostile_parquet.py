@@ -151,18 +151,14 @@ def crafted_tables() -> Iterator[tuple[str, pa.Table]]:
         field = pa.field("features", lists.type, metadata={b"names": names})
         table = plain.drop_columns(["feature_1"]).append_column(field, lists)
         yield f"names {names!r}", table
-    for columns in (
-        ("qid",) * 4,
-        ("qid", "docid", "relevance", "relevance"),
-        ("qid", "qid", "relevance", "x"),
-    ):
-        yield f"columns {columns}", pa.table(plain.columns, names=list(columns))
-    for columns in (
+    for title in (("qid", "docid", "relevance", "relevance"), ("qid", "qid", "relevance", "x")):
+        yield f"columns {title!r}", pa.table(plain.columns, names=list(title))
+    for titles in (
         ("qid", "docid", "relevance", ""),
         ("", "", "", ""),
         ("qid", "docid", "relevance", "a\nb\x00"),
     ):
-        yield f"columns {columns!r}", pa.table(plain.columns, names=list(columns))
+        yield f"columns {titles!r}", pa.table(plain.columns, names=list(titles))
     yield "no rows", plain.slice(0, 0)
     yield "no columns", pa.table({})
 

@@ -367,3 +367,9 @@ def test_a_grid_may_change_a_part_and_the_parts_own_parameters() -> None:
     assert found.best_ranker().transform_.n_bins == 3
     with pytest.raises(ValueError, match="parameter of RankSVM 'transform__n_bins' is unknown"):
         grid_search(RankSVM(), {"transform__n_bins": [3]}, data)
+
+
+def test_a_grid_of_too_many_points_is_an_error() -> None:
+    grid = {name: list(range(1, 101)) for name in ("l2", "max_rounds", "tolerance")}
+    with pytest.raises(ValueError, match=r"the grid has 1,000,000 points; give at most 100,000"):
+        grid_search(RankSVM(), grid, example_dataset())

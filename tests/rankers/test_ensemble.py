@@ -128,7 +128,8 @@ def test_without_context_a_document_has_one_score_and_comparisons_are_an_order(d
 
 
 def test_a_member_that_knows_nothing_adds_nothing(data: RankingDataset) -> None:
-    ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(np.ones((40, 2)), np.arange(40) % 2)
+    X, qid = np.repeat([[1.0, 1.0], [2.0, 2.0]], 20, axis=0), np.repeat([0, 1], 20)  # constant in each query
+    ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(X, np.arange(40) % 2, qid=qid)
     assert ensemble.factors_.tolist() == [0, 0]
     assert not ensemble.predict(np.ones((3, 2))).any()
 

@@ -233,7 +233,8 @@ def test_ctrl_c_keeps_the_parent_so_far(data: RankingDataset) -> None:
 
 @pytest.mark.parametrize("kind", [ESRank, IESRRank, IESVMRank])
 def test_data_that_says_little(kind: Any) -> None:
-    constant = kind(**QUICK).fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2])
+    same = np.repeat([[1.0, 1.0], [2.0, 2.0]], 3, axis=0)  # within each query
+    constant = kind(**QUICK).fit(same, [0, 1, 2, 0, 1, 2], qid=[0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(constant.coef_, [1, 1])
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(20, 3)), np.zeros(20), np.repeat([0, 1, 2, 3], [1, 9, 9, 1])

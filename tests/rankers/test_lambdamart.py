@@ -207,7 +207,8 @@ def test_weights_count(data: RankingDataset) -> None:
 
 
 def test_nothing_to_split_on() -> None:
-    ranker = LambdaMART(random_state=0).fit(np.ones((40, 2)), np.arange(40) % 2)
+    X, qid = np.repeat([[1.0, 1.0], [2.0, 2.0]], 20, axis=0), np.repeat([0, 1], 20)  # constant in each query
+    ranker = LambdaMART(random_state=0).fit(X, np.arange(40) % 2, qid=qid)
     assert ranker.stopped_ == "converged"
     assert ranker.predict(np.ones((3, 2))).tolist() == [0, 0, 0]
     assert ranker.feature_importances_.tolist() == [0, 0]

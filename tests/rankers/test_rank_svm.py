@@ -150,7 +150,8 @@ def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
 
 
 def test_nothing_to_tell_documents_apart_by() -> None:
-    ranker = RankSVM().fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2])
+    same = np.repeat([[1.0, 1.0], [2.0, 2.0]], 3, axis=0)  # within each query
+    ranker = RankSVM().fit(same, [0, 1, 2, 0, 1, 2], qid=[0, 0, 0, 1, 1, 1])
     assert ranker.coef_.tolist() == [0, 0]
     assert (ranker.gap_, ranker.n_rounds_, ranker.stopped_) == (0, 0, "converged")
 

@@ -24,7 +24,7 @@ from directranker.cli.neighbours import neighbours
 from directranker.cli.rank import rank
 from directranker.cli.report import report
 from directranker.cli.sensitivity import sensitivity
-from directranker.cli.streams import open_closed_streams
+from directranker.cli.streams import prepare_streams
 from directranker.cli.termination import Termination, discard_unwritable_output
 from directranker.cli.train import train
 from directranker.cli.tune import tune
@@ -81,7 +81,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    open_closed_streams()
+    prepare_streams()
     arguments = sys.argv[1:]
     debug = DEBUG in arguments
     # The option counts wherever it stands, also behind the command's own.

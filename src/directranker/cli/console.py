@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ __all__ = [
     "RankerName",
     "Seed",
     "Threshold",
+    "as_text",
     "command_line",
     "console",
     "embedded_data",
@@ -65,7 +67,16 @@ Threshold = Annotated[float, typer.Option(help="The lowest label that counts as 
 
 def command_line() -> str:
     """The command that the user gave, for those who want to give it again."""
-    return shlex.join(["directranker", *sys.argv[1:]])
+    return as_text(shlex.join(["directranker", *sys.argv[1:]]))
+
+
+def as_text(name: str | Path) -> str:
+    r"""A name as text that any output takes; bytes that are no UTF-8 are escaped.
+
+    >>> as_text("caf\udce9.txt")
+    'caf\\xe9.txt'
+    """
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def console() -> Console:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from directranker.cli.console import STANDARD, command_line, console, print_json, read_data
+from directranker.cli.console import STANDARD, as_text, command_line, console, print_json, read_data
 from directranker.cli.streams import standard_input
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ def compare_files(
         if not values:
             tell_blind(judged, rules)  # the labels are the same for all
         values[name] = _values_of(judged, rules)
-    protocol = f"{data.name}: scores that were given, {rules}; the mean over its queries."
-    comparison = compare_values(values, name=data.name, protocol=protocol, command=command_line())
+    about = as_text(data.name)
+    protocol = f"{about}: scores that were given, {rules}; the mean over its queries."
+    comparison = compare_values(values, name=about, protocol=protocol, command=command_line())
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_results(comparison, out)
@@ -137,8 +138,10 @@ def compare_files(
 
 def _names(files: Sequence[Path]) -> list[str]:
     """Each file's name without its ending, or its whole path where two would be the same."""
-    names = [path.stem for path in files]
-    names = [name if names.count(name) == 1 else str(path) for name, path in zip(names, files, strict=True)]
+    names = [as_text(path.stem) for path in files]
+    names = [
+        name if names.count(name) == 1 else as_text(path) for name, path in zip(names, files, strict=True)
+    ]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice} is given twice; name each file of scores once")

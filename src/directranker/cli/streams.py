@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import BinaryIO
 
-__all__ = ["open_closed_streams", "standard_input", "standard_output"]
+__all__ = ["prepare_streams", "standard_input", "standard_output"]
 
 _closed: set[str] = set()
 
 
-def open_closed_streams() -> None:
+def prepare_streams() -> None:
     """Open the null device in place of each closed stream, before another file gets its number.
 
     Messages to a closed stream are lost, as whoever closed it wished. Data is not: `standard_input` and
-    `standard_output` raise.
+    `standard_output` raise. What an open one cannot encode, such as an odd name of a file, is escaped.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue

@@ -53,8 +53,8 @@ class ReadOnce(io.RawIOBase):
     """A file or a pipe read from its beginning, whose first bytes are known before.
 
     >>> file = ReadOnce(io.BytesIO(b"PAR1 and more"))
-    >>> file.start, file.read(6), file.tell()
-    (b'PAR1', b'PAR1 a', 6)
+    >>> file.start, file.read(), file.tell()
+    (b'PAR1', b'PAR1 and more', 13)
     """
 
     def __init__(self, file: BinaryIO | io.RawIOBase, n_first: int = 4) -> None:

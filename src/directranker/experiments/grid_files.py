@@ -23,7 +23,7 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 8  # a ranker's parameter's value, which may hold lists of lists
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """Plain YAML. Aliases and tags are refused: a few lines of them can stand for gigabytes."""
 
     depth = 0

@@ -195,7 +195,8 @@ def write_json(content: Mapping[str, Any], path: Path, *, indent: int | None = N
     """Write a file of results, all or nothing, with the number of its format."""
     text = json.dumps({"format": FORMAT, **content}, indent=indent, ensure_ascii=False, allow_nan=False)
     with write_atomically(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        # A file's name may have bytes that are no text; escaped as JSON does, they read back the same.
+        temporary.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def read_json(path: Path) -> dict[str, Any]:

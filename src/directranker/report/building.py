@@ -34,7 +34,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     path = Path(folder) / REPORT if out is None else Path(out)
     page = build_report(folder)
     with write_atomically(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(page, encoding="utf-8", errors="backslashreplace")  # a name may be no text
     return path
 
 
