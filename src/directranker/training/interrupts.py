@@ -39,6 +39,7 @@ class DeferredInterrupt:
 
     def __init__(self) -> None:
         self.requested = False
+        self._stops = False
         self._previous: Any = None
         # Only the main thread may handle signals; elsewhere an interrupt does not arrive anyway.
         self._active = threading.current_thread() is threading.main_thread()
@@ -54,8 +55,28 @@ class DeferredInterrupt:
         if self._active:
             signal.signal(signal.SIGINT, self._previous)
 
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Within it, Ctrl-C raises StopTraining at once: for work that changes nothing until it is done.
+
+        >>> with DeferredInterrupt() as interrupt:
+        ...     try:
+        ...         with interrupt.stopping():
+        ...             signal.raise_signal(signal.SIGINT)
+        ...     except StopTraining:
+        ...         print(interrupt.requested)
+        True
+        """
+        self._stops = True
+        try:
+            self.stop_if_requested()
+            yield
+            self.stop_if_requested()  # code that swallows errors may have swallowed the first
+        finally:
+            self._stops = False
+
     def stop_if_requested(self) -> None:
-        """Raise StopTraining where Ctrl-C was pressed: between the parts of something that may take long."""
+        """Raise StopTraining where Ctrl-C was pressed."""
         if self.requested:
             raise StopTraining
 
@@ -64,6 +85,8 @@ class DeferredInterrupt:
             raise KeyboardInterrupt
         self.requested = True
         DeferredInterrupt.n_requested += 1
+        if self._stops:
+            raise StopTraining
 
 
 @contextmanager

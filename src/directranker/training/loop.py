@@ -105,9 +105,9 @@ class Validation:
         weight = None if document_weight is None else means_of_queries(document_weight[order], cuts)
         return cls(features, relevance[order], cuts, metric, order, weight)
 
-    def measure(self, score: Scorer, between: Callable[[], None] | None = None) -> float | None:
+    def measure(self, score: Scorer) -> float | None:
         """The mean of the metric with the net, in evaluation mode, as it is; None where a score is NaN."""
-        scores = score_documents(score, self.features, len(self.relevance), between)
+        scores = score_documents(score, self.features, len(self.relevance))
         if np.isnan(scores).any():
             return None
         in_order = scores if self.order is None else scores[self.order]
@@ -131,10 +131,8 @@ class Trained:
     stopped: Stopped
 
 
-def score_documents(
-    score: Scorer, features: EncodedFeatures, n_rows: int, between: Callable[[], None] | None = None
-) -> NDArray[np.float32]:
-    """Scores of all rows by a net in evaluation mode, some thousands at a time, and `between` after each."""
+def score_documents(score: Scorer, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
+    """Scores of all rows by a net in evaluation mode, some thousands at a time."""
     scores, room = np.empty(n_rows, dtype=np.float32), Room()
     at_least = SCORED_AS_BINS if features.are_bins else 1
     at_a_time = max(at_least, SCORED_BYTES // max(1, features.bytes_per_row))
@@ -142,8 +140,6 @@ def score_documents(
         for start in range(0, n_rows, at_a_time):
             rows = np.arange(start, min(start + at_a_time, n_rows))
             scores[rows] = score(features.of(rows, room=room)).cpu().numpy()
-            if between is not None:
-                between()
     return scores
 
 
@@ -293,7 +289,8 @@ class _Training:
         self.net.eval()
         metric = None
         if self.validation is not None:
-            metric = self.validation.measure(self.scores_of, interrupt.stop_if_requested)
+            with interrupt.stopping():
+                metric = self.validation.measure(self.scores_of)
         judged = self.validation is not None and self.options.keep_best
         is_sound = metric is not None if judged else not costs or self._gives_numbers(batch)
         if not is_sound:
@@ -313,11 +310,10 @@ class _Training:
             group["lr"] = options.learning_rate * factor
         for parameter in self.parameters:  # as zero_grad does, which costs several times as much
             parameter.grad = None
-        scores = self.scores_of(self.features.of(batch.rows, room=self.room))
-        interrupt.stop_if_requested()
         progress = self.state.step / self.n_steps
-        cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
-        interrupt.stop_if_requested()
+        with interrupt.stopping():
+            scores = self.scores_of(self.features.of(batch.rows, room=self.room))
+            cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
         if math.isfinite(cost):
             if options.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self.net.parameters(), options.clip_norm)
