@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from directranker.data import letor_blocks, streaming
+from directranker.data import streaming
 from directranker.data.dataset import RankingDataset
 from directranker.data.formats import read_dataset
+from directranker.data.letor import blocks as letor_blocks
 from directranker.data.letor.kernels import count_lines
 from directranker.data.letor.numbers import Position
 from directranker.data.score_files import parse_scores

@@ -12,7 +12,8 @@ import torch
 
 from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, load_ranker
 from directranker.encoding import AutoTransform, PiecewiseLinear
-from directranker.rankers import encoding_choice, unseen_scores
+from directranker.rankers.nets import encoding_selection as encoding_choice
+from directranker.rankers.nets import out_of_fold_scores as unseen_scores
 from directranker.rankers.nets.encoding_selection import MOST_DOCUMENTS, meant_encoding
 from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord

@@ -26,7 +26,7 @@ from directranker import (
     example_dataset,
 )
 from directranker.order import check_comparisons
-from directranker.rankers import torch_scores
+from directranker.rankers.nets import torch_scores
 from directranker.ranking import ranked_tables
 
 DATA = example_dataset().select(range(20))

@@ -10,7 +10,7 @@ import pytest
 from directranker import example_dataset
 from directranker.encoding import QueryMinMax
 from directranker.metrics import Metric
-from directranker.rankers import scored_part
+from directranker.rankers.linear import scored_split as scored_part
 from directranker.rankers.linear.scored_split import EncodedColumns, ScoredPart
 from directranker.rankers.training_data import TrainingData
 
