@@ -214,7 +214,7 @@ def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> Non
         (["data", "--metric", "ndgc"], "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
         (["data", "--convention", "papre"], "convention 'papre' is unknown; did you mean 'paper'?"),
         (["data", "--grid", "none.toml"], "none.toml does not exist; give 'quick'"),
-        (["data", "--inner-folds", "few"], "inner folds are 'few'; give a number from 2 on, or 'vali'"),
+        (["data", "--inner-folds", "few"], "inner_folds is 'few'; give a whole number from 2, or 'vali'"),
         (["data", "--threshold", "high"], "threshold is 'high'; give a label"),
         (["data", "--threshold", "9"], "Fold1: no query of train has a document with a label of 9 or more"),
         (["data", "--folds", "2"], "n_folds is 2; give at least 3"),

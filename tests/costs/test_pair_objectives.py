@@ -243,7 +243,8 @@ def test_margins_of_one_long_query_take_about_n_log_n_steps(labels: str) -> None
             taken.append(time.perf_counter() - start)
         return min(taken)
 
-    assert seconds(160_000) < 60 * seconds(10_000)  # 16 times the documents; 256 times the pairs
+    # 8 times the documents, 64 times the pairs; lists that are both too long for the nearest cache
+    assert seconds(640_000) < 30 * seconds(80_000)
 
 
 @pytest.mark.parametrize("weight", [None, "label_difference"])

@@ -12,7 +12,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from directranker import ExportError, RankingDataset, example_dataset, load_ranker
+from directranker import DataError, ExportError, RankingDataset, example_dataset, load_ranker
 from directranker.description.model import Trees
 from directranker.export import export_ranker
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
@@ -241,7 +241,8 @@ def test_what_float32_is_too_coarse_for_is_told(data: RankingDataset, tmp_path: 
 
 @pytest.mark.parametrize("ranker", [RankSVM(), DirectRanker(**QUICK, transform="standard")])
 def test_features_that_are_all_constant(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
-    same = RankingDataset.from_arrays(np.ones_like(data.features), data.relevance, qid=data.qid)
+    features = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))[:, None] * np.ones(data.n_features)
+    same = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)  # within each query
     ranker = clone(ranker).fit(same)
     for to in ("onnx", "c"):
         assert export_ranker(ranker, tmp_path / to, to=to, rows=data).largest_difference < 2e-6
@@ -251,7 +252,7 @@ def test_scores_that_are_no_numbers_are_told_as_such(
     data: RankingDataset, with_missing: RankingDataset, tmp_path: Path
 ) -> None:
     ranker = DirectRanker(**QUICK, transform="none").fit(data)
-    with pytest.raises(ExportError, match=r"the ranker's own score of row \d+ is nan"):
+    with pytest.raises(DataError, match=r"the score of row \d+ is nan: feature \d+ is missing"):
         export_ranker(ranker, tmp_path / "out", to="onnx", rows=with_missing)
 
 

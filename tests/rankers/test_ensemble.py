@@ -146,7 +146,7 @@ def test_an_ensemble_without_a_scale_is_told(data: RankingDataset, tmp_path: Pat
     ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(data)
     del ensemble.factors_
     ensemble.save(tmp_path / "model")
-    with pytest.raises(StorageError, match="fit and save it again"):
+    with pytest.raises(StorageError, match="factors_ of Ensemble is not an array"):
         load_ranker(tmp_path / "model")
 
 

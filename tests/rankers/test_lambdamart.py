@@ -312,5 +312,5 @@ def test_pairs_may_weigh_the_same(data: RankingDataset, tmp_path: Path) -> None:
     assert not np.array_equal(ranker.predict(data), LambdaMART(**QUICK).fit(data).predict(data))
     ranker.save(tmp_path / "model")
     assert np.array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
-    with pytest.raises(ValueError, match="pair_weight is 'delta_map'; give 'metric' or None"):
-        LambdaMART(pair_weight="delta_map").fit(data)
+    with pytest.raises(ValueError, match="pair_weight is 'label_difference'; give 'metric', 'delta_ndcg@k'"):
+        LambdaMART(pair_weight="label_difference").fit(data)

@@ -44,6 +44,7 @@ from directranker.rankers import (
     RankNet,
     RankSVM,
 )
+from directranker.rankers.registry import registered
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import split_off_validation
 
@@ -67,6 +68,11 @@ RANKERS: dict[str, Ranker] = {
         DirectRanker(**QUICK), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
     ),
 }
+
+
+# A ranker of another package, and one that is new here, is tested with its defaults.
+TESTED = {type(ranker) for ranker in RANKERS.values()}
+RANKERS |= {name: entry.make() for name, entry in registered().items() if entry.ranker_class not in TESTED}
 
 
 @pytest.fixture(scope="module")

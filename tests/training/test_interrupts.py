@@ -24,10 +24,10 @@ from directranker.rankers import (
     Ensemble,
     IESVMRank,
     LambdaMART,
-    boosted_trees,
 )
 from directranker.rankers.linear.scored_split import ScoredPart
 from directranker.rankers.nets.objective_cost import ObjectiveCost
+from directranker.rankers.trees import boosting
 from directranker.training import loop
 from directranker.training.batches import EncodedFeatures
 from directranker.training.interrupts import interruptibly
@@ -94,14 +94,14 @@ def test_ctrl_c_does_not_wait_for_lightgbm_s_bins(
     ranker: Any, slow: str, data: RankingDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name = slow.split(".")
-    monkeypatch.setattr(boosted_trees, "LARGE", 1)
+    monkeypatch.setattr(boosting, "LARGE", 1)
     monkeypatch.setattr(getattr(lightgbm, owner), name, lambda *_, **__: time.sleep(60))
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(1.0):
         ranker.fit(data)
 
 
 def test_small_data_is_binned_without_a_thread(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boosted_trees, "interruptibly", None)
+    monkeypatch.setattr(boosting, "interruptibly", None)
     LambdaMART(max_trees=2, random_state=0).fit(data)
 
 

@@ -37,11 +37,13 @@ def load_model(folder: Path, trust: Sequence[str] | None) -> Ranker:
 def _class_named(name: str) -> type:
     from importlib import import_module
 
-    from directranker.rankers.registry import find_ranker
+    from directranker.rankers.registry import registered
 
     module, _, path = name.rpartition(":")
     if not module:
-        return find_ranker(path).ranker_class
+        if path not in registered():
+            raise ValueError(f"--trust {name}: give MODULE:CLASS, or a ranker of {', '.join(registered())}")
+        return registered()[path].ranker_class
     sys.path.append(str(Path.cwd()))  # an installed command does not look there by itself
     try:
         found: Any = import_module(module)

@@ -5,8 +5,7 @@ each value a training and a test set are made, a ranker is trained, 50 to 150 ra
 and measured by NDCG@20, 50 times; all that on several data sets, which gives a mean and its standard error.
 
 >>> small = Setting(n_classes=3, n_features=5, n_train=300, n_test=200)
->>> from directranker.experiments import PROCEDURE
-from directranker.rankers import RankSVM
+>>> from directranker.rankers import RankSVM
 >>> values, seconds = measure_setting(small, RankSVM(), seed=0)
 >>> len(values), bool(0.5 < values.mean() <= 1)
 (50, True)

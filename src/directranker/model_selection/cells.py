@@ -138,7 +138,7 @@ class Keys:
     def _part(self, part: Part) -> list[str]:
         if part.data not in self._fingerprints:
             known = ", ".join(map(repr, self._fingerprints))
-            raise ValueError(f"no data set is called {part.data!r}; there are {known}")
+            raise ValueError(f"no data set is called {part.data!r}; choose from {known}")
         return [self._fingerprints[part.data], part.digest]
 
 

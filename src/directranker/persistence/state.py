@@ -147,8 +147,13 @@ _ENCODERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, Parts], dict[s
 
 
 def known_class(name: str) -> type[Any]:
-    """The transform or the registered ranker of this name; a KeyError where there is none."""
-    return TRANSFORM_CLASSES[name] if name in TRANSFORM_CLASSES else class_named(name)
+    """The transform or the registered ranker of this name."""
+    if name in TRANSFORM_CLASSES:
+        return TRANSFORM_CLASSES[name]
+    try:
+        return class_named(name)
+    except KeyError:
+        raise ValueError(f"no ranker {name!r} is registered; install the package that provides it") from None
 
 
 def decode_estimator(entry: Mapping[str, Any], prefix: str, parts: Parts) -> Any:
