@@ -30,7 +30,7 @@ from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
 from directranker.parameters import SEED, Rule, check_parameters
 from directranker.rankers.contract import RankerContract
-from directranker.rankers.finite_scores import check_scores
+from directranker.rankers.finite_scores import check_scores, saturated
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 
 __all__ = ["EvalSet", "Ranker", "as_metric", "as_seed"]
@@ -194,11 +194,13 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         """Set the fitted attributes."""
 
     @abstractmethod
-    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        """Score rows; `query` is the number of each row's query."""
+    def _scores(self, table: Features, query: IntArray) -> NDArray[np.floating[Any]]:
+        """Score rows, in float32 or float64; `query` is the number of each row's query."""
 
     def _checked_scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         scores = self._scores(table, query)
+        if scores.dtype != np.float32:
+            scores = saturated(scores)
         check_scores(scores, table, getattr(self, "feature_names_in_", None))
         return scores
 
