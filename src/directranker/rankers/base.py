@@ -198,9 +198,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         """Score rows, in float32 or float64; `query` is the number of each row's query."""
 
     def _checked_scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        scores = self._scores(table, query)
-        if scores.dtype != np.float32:
-            scores = saturated(scores)
+        scores = saturated(self._scores(table, query))
         check_scores(scores, table, getattr(self, "feature_names_in_", None))
         return scores
 
