@@ -26,7 +26,7 @@ __all__ = ["check_scores", "saturated"]
 def saturated(scores: NDArray[Any]) -> NDArray[np.float32]:
     """Scores as float32; those beyond its range become its largest number."""
     if scores.dtype == np.float32:
-        return scores
+        return np.asarray(scores, dtype=np.float32)
     return np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
 
 
