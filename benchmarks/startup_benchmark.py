@@ -34,15 +34,6 @@ HEAVY = (
     "torch",
     "matplotlib.pyplot",
 )
-    "numpy",
-    "scipy.linalg",
-    "pyarrow",
-    "numba",
-    "sklearn.base",
-    "lightgbm",
-    "torch",
-    "matplotlib.pyplot",
-)
 FIT = "from directranker import *; {}.fit(example_dataset())"
 PLAIN_NET = "DirectRanker(random_state=0, teacher=None, transform='piecewise-linear')"
 # Seconds of a warm process beyond those of a bare interpreter, on two cores.
