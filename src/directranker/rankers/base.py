@@ -179,7 +179,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted ranker to a folder that `load_ranker` reads."""
-        from directranker.persistence import save_ranker  # noqa: PLC0415 - a room above this one
+        from directranker.persistence import save_ranker  # noqa: PLC0415 - a layer above this one
 
         check_is_fitted(self)
         save_ranker(self, folder, overwrite=overwrite)

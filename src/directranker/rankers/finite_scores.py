@@ -27,7 +27,8 @@ def saturated(scores: NDArray[Any]) -> NDArray[np.float32]:
     """Scores as float32; those beyond its range become its largest number."""
     if scores.dtype == np.float32:
         return np.asarray(scores, dtype=np.float32)
-    return np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
+    narrow: NDArray[np.float32] = np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
+    return narrow
 
 
 def check_scores(scores: NDArray[Any], table: Features, names: Sequence[Any] | None) -> None:
