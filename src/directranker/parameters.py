@@ -33,6 +33,7 @@ __all__ = [
     "between",
     "check_parameters",
     "kind",
+    "or_auto",
     "or_none",
     "share",
     "whole",
@@ -83,6 +84,18 @@ def whole_or_growing(least: int) -> Rule:
         return all(_is_whole(one, least) for one in pair)
 
     return Rule(accepts, f"{whole(least).wanted}, or a pair of them")
+
+
+def or_auto(rule: Rule) -> Rule:
+    """What the rule accepts, or "auto".
+
+    >>> or_auto(whole(1)).check("size", "auto")
+    """
+    return Rule(lambda value: _is_auto(value) or rule.accepts(value), f"{rule.wanted}, or 'auto'")
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def above(low: float, hint: str = "") -> Rule:

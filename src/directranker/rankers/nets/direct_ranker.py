@@ -29,7 +29,7 @@ from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, meant_encoding
-from directranker.rankers.nets.net_ranker import AUTO, NetRanker, chosen_layers
+from directranker.rankers.nets.net_ranker import AUTO, NetRanker, chosen_layers, resolve_batch_queries
 from directranker.rankers.nets.parameters import NET_RULES, check_training
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
@@ -89,7 +89,8 @@ class DirectRanker(NetRanker):
     optimizer, learning_rate, schedule, weight_decay, momentum, clip_norm
         A name or a torch class; `"constant"`, `"step"` (the paper's) or `"cosine"`; the largest gradient.
     batch_queries
-        Queries per step; a pair of numbers grows exponentially over the training.
+        Queries per step; a pair of numbers grows exponentially over the training. `"auto"`: 32, and beyond
+        64,000 queries so many that an epoch has 2,000 steps.
     list_size
         Without queries, documents are dealt anew each epoch to lists of about this size.
     max_epochs, max_steps
@@ -148,7 +149,7 @@ class DirectRanker(NetRanker):
         weight_decay: float = 1e-2,
         momentum: float = 0.0,
         clip_norm: float | None = None,
-        batch_queries: int | tuple[int, int] = 32,
+        batch_queries: int | tuple[int, int] | str = AUTO,
         list_size: int = 1000,
         max_epochs: int = 100,
         max_steps: int | None = None,
@@ -266,7 +267,7 @@ class DirectRanker(NetRanker):
             weight = validation.weight_of_rows if validation.is_weighted else None
             part = (encoded(validation), validation.relevance, validation.offsets)
             measured = Validation.of(*part, metric, seed, document_weight=weight)
-        options = self._options(seed)
+        options = self._options(seed, data.n_queries)
         trained = train(net, cost, encoded(data), lists, options, validation=measured, checkpoint=checkpoint)
         self.net_ = net.to("cpu")
         self.history_ = trained.history
@@ -338,7 +339,7 @@ class DirectRanker(NetRanker):
 
         return "queries" if self.cost in LIST_COSTS else "root"
 
-    def _options(self, seed: int) -> TrainingOptions:
+    def _options(self, seed: int, n_queries: int) -> TrainingOptions:
         from directranker.training.loop import TrainingOptions
 
         return TrainingOptions(
@@ -348,7 +349,7 @@ class DirectRanker(NetRanker):
             weight_decay=self.weight_decay,
             momentum=self.momentum,
             clip_norm=self.clip_norm,
-            batch_queries=self.batch_queries,
+            batch_queries=resolve_batch_queries(self.batch_queries, n_queries),
             list_size=self.list_size,
             max_epochs=self.max_epochs,
             max_steps=self.max_steps,

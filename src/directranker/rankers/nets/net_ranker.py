@@ -39,10 +39,11 @@ from directranker.rankers.transforming import TransformingRanker, n_columns_of, 
 if TYPE_CHECKING:
     from directranker.nn import DirectRankerNet
 
-__all__ = ["AUTO", "NetRanker", "chosen_layers"]
+__all__ = ["AUTO", "NetRanker", "chosen_layers", "resolve_batch_queries"]
 
 AUTO = "auto"
 WIDTHS = (256, 128)
+BATCH_QUERIES, MAX_STEPS_PER_EPOCH = 32, 2000
 ENCODED_BYTES = 16 << 20  # of features that torch scores at a time
 MULTIPLICATIONS = 2e10  # of the first layer in an epoch, up to which a wider net is worth its time
 
@@ -66,6 +67,19 @@ def chosen_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int,
         work = n_documents * n_columns
         return (next((width for width in WIDTHS if width * work <= MULTIPLICATIONS), WIDTHS[-1]),)
     return given_layers(hidden_layers)
+
+
+def resolve_batch_queries(
+    batch_queries: int | tuple[int, int] | str, n_queries: int
+) -> int | tuple[int, int]:
+    """The given number of queries per step; for `"auto"` 32, or more where an epoch would have many steps.
+
+    >>> resolve_batch_queries("auto", 6_000), resolve_batch_queries("auto", 500_000)
+    (32, 250)
+    """
+    if isinstance(batch_queries, str):
+        return max(BATCH_QUERIES, -(-n_queries // MAX_STEPS_PER_EPOCH))
+    return batch_queries
 
 
 def given_layers(hidden_layers: Any) -> Any:
