@@ -12,7 +12,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from directranker import DataError, Metric, RankingDataset, TrainingWarning, evaluate, example_dataset
-from directranker.rankers import ESRank, IESRRank, IESVMRank, RankSVM, linear
+from directranker.rankers import ESRank, IESRRank, IESVMRank, RankSVM
+from directranker.rankers.linear import base as linear
 from directranker.rankers.linear import evolution
 from directranker.rankers.linear.evolution import STEPS
 from directranker.rankers.rounds import RoundRecord

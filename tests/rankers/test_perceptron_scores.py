@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from directranker import DirectRanker, RankSVM, example_dataset, load_ranker
 from directranker.encoding import as_transform
 from directranker.nn import FEATURE_ACTIVATIONS
-from directranker.rankers import linear
+from directranker.rankers.linear import base as linear
 from directranker.rankers.nets import net_ranker, perceptron_scores
 from directranker.rankers.nets.layer_functions import ACTIVATIONS
 from directranker.rankers.nets.perceptron_scores import layer_shapes, perceptron_scorer
