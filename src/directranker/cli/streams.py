@@ -1,4 +1,4 @@
-"""Standard input and output, which whoever starts the command may have closed (`<&-`, `>&-`, `2>&-`)."""
+"""Standard streams that are closed when the command starts (`<&-`, `>&-`, `2>&-`)."""
 
 from __future__ import annotations
 

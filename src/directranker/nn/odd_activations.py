@@ -102,7 +102,7 @@ def odd_activation(activation: str | Activation) -> Activation:
 
 
 def mirrored(activation: Activation) -> Activation:
-    """sign(x) · τ(|x|): odd whatever the function does below 0, and the same where it is odd.
+    """sign(x) · τ(|x|): odd for any function, and equal to τ where τ is odd.
 
     >>> mirrored(torch.exp)(torch.tensor([-1.0, 1.0]))
     tensor([-2.7183,  2.7183])
