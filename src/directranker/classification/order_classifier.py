@@ -61,8 +61,8 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         10,000 rows, else with early stopping.
     thresholds
         `"labels"`: where the held-out rows make both neighbouring classes equally likely; `"peaks"`: where
-        their scores thin out (`class_boundaries`), independent of their labels, with a warning where that is not
-        clear.
+        their scores thin out (`class_boundaries`), independent of their labels, with a warning where that is
+        not clear.
     class_order
         The classes from lowest to highest; else as they sort.
     class_weight
