@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from directranker import DirectRanker, GaussianClasses, OrderClassifier, TrainingWarning
+from directranker import DataError, DirectRanker, GaussianClasses, OrderClassifier, TrainingWarning
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 
@@ -257,3 +257,11 @@ def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(n_rare: in
     codes = (X[:, 0] >= 30 - n_rare).astype(np.int64)
     found = score_held_out(lambda _: Memory(), X, codes, holdout=holdout, seed=0)
     assert found.scores.tolist() == found.ranker.predict(X).tolist()
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_class_is_reported_with_its_row(missing: float | None) -> None:
+    with pytest.raises(DataError, match=r"^label (nan|None) in row 2; give each row a class"):
+        OrderClassifier().fit(np.eye(4), ["a", "b", missing, "a"])
+    with pytest.raises(DataError, match=r"^label (nan|None) in row 1"):
+        OrderClassifier().fit(np.eye(4), [0, missing, 1, 1])

@@ -180,7 +180,7 @@ def test_what_cannot_be_learnt_from_is_refused() -> None:
     with pytest.warns(TrainingWarning, match="early stopping is off: eval_set: no query counts"):
         AdaRank(metric="ndcg@10").fit(X, np.arange(20) % 3, qid=qid, eval_set=(X, fractions, qid))
     X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="column 1 has NaN or infinity after the transform"):
+    with pytest.raises(ValueError, match="X has nan in row 3, column 1 after the transform"):
         AdaRank(transform="none").fit(X, np.arange(20) % 3, qid=qid)
     for option in ("max_rounds", "max_consecutive", "patience"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):

@@ -168,7 +168,7 @@ def test_a_tolerance_beyond_the_precision_of_numbers() -> None:
 def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
     X = data.features.copy()
     X[::5, 1] = np.nan
-    with pytest.raises(DataError, match="column 1 has NaN or infinity after the transform Unchanged"):
+    with pytest.raises(DataError, match="X has nan in row 0, column 1 after the transform Unchanged"):
         RankSVM(transform="none").fit(X, data.relevance, qid=data.qid)
     assert np.isfinite(RankSVM(transform="standard").fit(X, data.relevance, qid=data.qid).coef_).all()
 

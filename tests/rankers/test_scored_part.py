@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from directranker import example_dataset
+from directranker import AdaRank, DataError, ESRank, RankSVM, example_dataset
 from directranker.encoding import QueryMinMax
 from directranker.metrics import Metric
 from directranker.rankers.linear import scored_split as scored_part
+from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.scored_split import EncodedColumns, ScoredPart
 from directranker.rankers.training_data import TrainingData
 
@@ -100,3 +102,13 @@ def test_many_documents_are_added_in_threads() -> None:
     part = ScoredPart(data, QueryMinMax().fit(features), Metric("ndcg", 10))
     part.add(0, 2.0)
     np.testing.assert_array_equal(part.scores, 2.0 * part.columns.column(0))
+
+
+@pytest.mark.parametrize("kind", [AdaRank, RankSVM, ESRank])
+def test_a_missing_value_is_reported_with_the_users_row_and_column(kind: type[LinearRanker]) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["price", "sold", "age"])
+    frame.loc[7, "sold"] = np.nan
+    qid, grades = rng.permutation(np.arange(40) % 5), rng.integers(0, 3, size=40)
+    with pytest.raises(DataError, match=r"^X has nan in row 7, column 'sold' after the transform"):
+        kind(transform="none").fit(frame, grades, qid=qid)

@@ -29,7 +29,7 @@ from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.compilation import IntArray
-from directranker.data.checking import Features, check_finite, naming_columns
+from directranker.data.checking import Features, check_class_labels, check_finite, naming_columns
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker
@@ -185,6 +185,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_classifier(self, folder, overwrite=overwrite)
 
     def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
+        check_class_labels(y)
         with naming_columns(X), np.errstate(over="ignore"):
             table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite=False, order="C")
         check_finite(table, X, names=getattr(self, "feature_names_in_", None))

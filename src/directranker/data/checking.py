@@ -25,6 +25,7 @@ __all__ = [
     "as_original_rows",
     "as_query_numbers",
     "as_relevance",
+    "check_class_labels",
     "check_finite",
     "naming_columns",
 ]
@@ -183,6 +184,27 @@ def as_relevance(y: Any, n_rows: int, *, name: str | None = None, first_row: int
             f"label {relevance[row]} in row {first_row + row}{of_column}; labels must be finite numbers"
         )
     return relevance
+
+
+def check_class_labels(y: Any) -> None:
+    """Raise where a label of a class is missing or infinite, and name its row.
+
+    >>> check_class_labels(["ham", None])
+    Traceback (most recent call last):
+    directranker.errors.DataError: label None in row 1; give each row a class, or leave the row out
+    """
+    labels = _as_array(y)
+    if labels.dtype.kind == "f":
+        invalid = ~np.isfinite(labels)
+    else:
+        invalid = np.array([_is_missing(label) or _is_nan(label) for label in labels.ravel().tolist()])
+    if invalid.any():
+        row = int(np.argmax(invalid))
+        raise DataError(f"label {labels.flat[row]} in row {row}; give each row a class, or leave the row out")
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _as_array(y: Any) -> NDArray[Any]:

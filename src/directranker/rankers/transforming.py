@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,28 @@ def row_by_row(transform: Any, table: Features, query: IntArray) -> tuple[Featur
     return encoded, Unchanged().fit(encoded[:1])
 
 
-def check_encoded(table: Features, transform: Any) -> None:
-    """Refuse features that are not all finite after a transform."""
-    broken = np.any(over_rows(lambda rows: ~np.isfinite(table[rows]).all(axis=0), len(table)), axis=0)
-    if broken.any():
-        raise DataError(
-            f"column {np.argmax(broken)} has NaN or infinity after the transform {transform!r}; "
-            "choose one that fills missing values, such as 'auto' or 'standard'"
-        )
+def check_encoded(
+    table: Features, transform: Any, *, names: Sequence[str] = (), rows: IntArray | None = None
+) -> None:
+    """Raise where a feature is not finite after a transform.
+
+    `names` are the features', and `rows` the user's row of each row of the table.
+    """
+    not_finite = np.any(over_rows(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0)
+    if not not_finite.any():
+        return
+    column = int(np.argmax(not_finite))
+    row = int(np.argmax(~np.isfinite(table[:, column])))
+    where = f"row {row if rows is None else rows[row]}, {_source_of_column(column, table, transform, names)}"
+    raise DataError(
+        f"X has {table[row, column]} in {where} after the transform {transform!r}; "
+        "choose one that fills missing values, such as 'auto' or 'standard'"
+    )
+
+
+def _source_of_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
+    try:
+        feature = int(feature_of_columns(transform, table.shape[1])[column])
+    except TypeError:  # a transformer of the user's own that makes more columns
+        return f"column {column} of the transformed features"
+    return f"column {str(names[feature])!r}" if len(names) else f"column {feature}"

@@ -57,7 +57,8 @@ class LinearRanker(TransformingRanker):
         """What `transform_` makes of the features, query by query; features that stay are not copied."""
         table = data.features if isinstance(self.transform_, Unchanged) else self._transformed(data)
         table = np.require(table, np.float32, ["C", "A"])
-        check_encoded(table, self.transform_)
+        names = getattr(self, "feature_names_in_", ())
+        check_encoded(table, self.transform_, names=names, rows=data.rows)
         return table
 
     def _transformed(self, data: TrainingData) -> Features:

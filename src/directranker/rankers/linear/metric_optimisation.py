@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from directranker.metrics import Metric
 from directranker.rankers.base import as_metric
 from directranker.rankers.linear.base import LinearRanker
@@ -34,5 +36,5 @@ class MetricClimber(LinearRanker):
             early_stopping=self.early_stopping,
         )
         self._fit_transform(data, seed)
-        held_out_part = None if validation is None else ScoredPart(validation, self.transform_, metric)
-        return ScoredPart(data, self.transform_, metric), held_out_part
+        new_part = partial(ScoredPart, transform=self.transform_, metric=metric, names=getattr(self, "feature_names_in_", ()))
+        return new_part(data), None if validation is None else new_part(validation)

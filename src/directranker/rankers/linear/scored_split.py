@@ -44,8 +44,8 @@ TILE = 32  # rows and columns exchanged at a time
 class EncodedColumns:
     """The features of a part after the transform, by column."""
 
-    def __init__(self, data: TrainingData, transform: Any) -> None:
-        self._data, self._transform = data, transform
+    def __init__(self, data: TrainingData, transform: Any, names: Sequence[str] = ()) -> None:
+        self._data, self._transform, self._names = data, transform, names
         self._query = data.query_of_row
         self.n_columns = self._encode(slice(0, 1)).shape[1]
         self._kept: dict[int, Column] = {}
@@ -83,18 +83,21 @@ class EncodedColumns:
         self._kept |= zip(numbers, columns, strict=True)
 
     def _encode(self, documents: slice) -> NDArray[np.float32]:
-        rows = documents if self._data.rows is None else self._data.rows[documents]
-        encoded = self._transform.transform(self._data.table[rows], qid=self._query[documents])
+        rows = np.arange(documents.start, documents.stop) if self._data.rows is None else self._data.rows[documents]
+        table = self._data.table[documents if self._data.rows is None else rows]
+        encoded = self._transform.transform(table, qid=self._query[documents])
         block = np.ascontiguousarray(encoded, dtype=np.float32)
-        check_encoded(block, self._transform)
+        check_encoded(block, self._transform, names=self._names, rows=rows)
         return block
 
 
 class ScoredPart:
     """Documents with scores, at first all 0, and the metric that judges them."""
 
-    def __init__(self, data: TrainingData, transform: Any, metric: Metric) -> None:
-        self.columns = EncodedColumns(data, transform)
+    def __init__(
+        self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()
+    ) -> None:
+        self.columns = EncodedColumns(data, transform, names)
         self.scores = np.zeros(len(data.relevance))
         self._metric = RepeatedMetric(metric, data.relevance, data.offsets)
         self.weights = weights_of_queries(data, self._metric.per_query(self.scores))
