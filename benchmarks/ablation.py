@@ -62,8 +62,8 @@ def taught_by_nets(random_state: int, metric: str) -> DirectRanker:
 VARIANTS: dict[str, Callable[..., Any]] = {
     "default": changed(),
     "no teacher": changed(teacher=None),
-    "teacher's share 0.25": changed(teacher_share=0.25),
-    "teacher's share 0.75": changed(teacher_share=0.75),
+    "teacher's share 0.25": changed(teacher_weight=0.25),
+    "teacher's share 0.75": changed(teacher_weight=0.75),
     "taught by nets": taught_by_nets,
     "piecewise-linear": changed(transform="piecewise-linear"),
     "standardised features": changed(transform="standard"),
@@ -76,11 +76,11 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "4 bins": changed(transform=PiecewiseLinear(n_bins=4)),
     "8 bins": changed(transform=PiecewiseLinear(n_bins=8)),
     "32 bins": changed(transform=PiecewiseLinear(n_bins=32)),
-    "queries weigh the same": changed(normalise="queries"),
-    "pairs weigh the same": changed(normalise="pairs"),
+    "queries weigh the same": changed(reduction="queries"),
+    "pairs weigh the same": changed(reduction="pairs"),
     "neighbouring classes": changed(pairs="adjacent"),
-    "ΔNDCG weights": changed(pair_weight="delta_ndcg@10", normalise="queries"),
-    "ΔMAP weights": changed(pair_weight="delta_map", normalise="queries"),
+    "ΔNDCG weights": changed(pair_weight="delta_ndcg@10", reduction="queries"),
+    "ΔMAP weights": changed(pair_weight="delta_map", reduction="queries"),
     "softmax": changed(cost="softmax"),
     "ListNet's cost": changed(cost="listnet"),
     "squared cost": changed(cost="squared"),
@@ -102,7 +102,7 @@ VARIANTS: dict[str, Callable[..., Any]] = {
     "128 queries a batch": changed(batch_queries=128),
     "rate 3e-4": changed(learning_rate=3e-4),
     "rate 3e-3": changed(learning_rate=3e-3),
-    "cosine schedule": changed(schedule="cosine", max_epochs=30, patience=30),
+    "cosine schedule": changed(lr_schedule="cosine", max_epochs=30, patience=30),
     "patience 20": changed(patience=20),
     "Ensemble of 2": ensemble_of(2),
     "Ensemble of 5": ensemble_of(5),
@@ -134,7 +134,9 @@ def inner_fold(fold: Fold, number: int, n_queries: int) -> Fold:
     if n_queries:
         queries = queries[:n_queries]
     cut = max(1, len(queries) // INNER_SHARE)
-    return Fold(fold.name, fold.train.select(queries[cut:]), fold.train.select(queries[:cut]), fold.vali)
+    return Fold(
+        fold.name, fold.train.select(queries[cut:]), fold.train.select(queries[:cut]), fold.validation
+    )
 
 
 def values_of_variant(name: str, fold: Fold, seed: int, protocol: str) -> Values:
@@ -145,7 +147,7 @@ def values_of_variant(name: str, fold: Fold, seed: int, protocol: str) -> Values
         both = [values_of(fold.test, scores[metric], protocol)[at] for at, metric in enumerate(METRICS)]
         return np.stack(both)
     ranker = VARIANTS[name](random_state=seed, metric=stopping_metric(protocol))
-    return values_of(fold.test, ranker.fit(fold.train, eval_set=fold.vali).predict(fold.test), protocol)
+    return values_of(fold.test, ranker.fit(fold.train, eval_set=fold.validation).predict(fold.test), protocol)
 
 
 def measure(name: str, folds: list[Fold], seeds: int, protocol: str, jobs: int) -> Values:

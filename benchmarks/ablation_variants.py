@@ -20,7 +20,7 @@ from directranker import DirectRanker, RankingDataset
 from directranker.costs import Objective
 from directranker.rankers import LambdaMART
 from directranker.rankers.ensemble import deviation_within
-from directranker.rankers.nets.distillation import beliefs_of, chosen_teacher
+from directranker.rankers.nets.distillation import resolve_teacher, soft_targets_of
 from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.training_data import TrainingData
 from directranker.training.batches import Batch
@@ -185,7 +185,7 @@ class MixedCost(ObjectiveCost):
             objective(scores.detach().numpy(), batch.classes, seed=seed, **weights)
             for objective in (self.objective, self.other)
         )
-        half = (1 - self.teacher_share) / 2  # the share is 0 where there is no teacher
+        half = (1 - self.teacher_weight) / 2  # the share is 0 where there is no teacher
         change = half * (other.gradient - own.gradient)
         scores.backward(torch.as_tensor(leaf.grad) + torch.from_numpy(change))  # type: ignore[no-untyped-call]
         return cost + half * (other.cost - own.cost)
@@ -194,7 +194,7 @@ class MixedCost(ObjectiveCost):
 class MixedCosts(DirectRanker):
     """The default with half of what labels say from another objective."""
 
-    other = Objective("softmax", normalise="queries")
+    other = Objective("softmax", reduction="queries")
 
     def _cost(self) -> MixedCost:
         return MixedCost(self._objective(), self.max_pairs, other=self.other)
@@ -203,13 +203,13 @@ class MixedCosts(DirectRanker):
 class AllAndNeighbours(MixedCosts):
     """Half from all pairs, half from those of neighbouring classes."""
 
-    other = Objective(pairs="adjacent", normalise="root")
+    other = Objective(pairs="adjacent", reduction="root")
 
 
 def even_trees(random_state: int, metric: Any) -> LambdaMART:
     """The trees that teach the default."""
     return LambdaMART(
-        pair_weight=None, n_leaves=15, learning_rate=0.1, random_state=random_state, metric=metric
+        pair_weight=None, num_leaves=15, learning_rate=0.1, random_state=random_state, metric=metric
     )
 
 
@@ -249,10 +249,10 @@ class Stacked:
         parts = [
             TrainingData(part.features, None, part.relevance, part.offsets) for part in (train, eval_set)
         ]
-        teacher = chosen_teacher("trees", parts[0])
+        teacher = resolve_teacher("trees", parts[0])
         if teacher is None:
             raise ValueError("trees are a teacher")
-        unseen = beliefs_of(teacher, parts[0], parts[1], seed=self.seed, progress=False).logits
+        unseen = soft_targets_of(teacher, parts[0], parts[1], seed=self.seed, progress=False).logits
         later = self.trees.predict(eval_set)
         unseen = unseen * (later.std() / max(unseen.std(), 1e-12))  # both are unseen, so on one scale
         self.net.fit(with_feature(train, unseen), eval_set=with_feature(eval_set, later))

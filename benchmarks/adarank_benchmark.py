@@ -87,8 +87,8 @@ def main() -> None:
         f"{options.boosting_rounds} boosting rounds\n"
     )
     ranker = AdaRank(
-        max_rounds=options.boosting_rounds,
-        tolerance=None,
+        max_iter=options.boosting_rounds,
+        tol=None,
         max_consecutive=None,
         cumulative=True,
         negative=False,

@@ -49,7 +49,7 @@ class Generations:
 
 def check_generations(data: RankingDataset, n: int, rounds: int) -> bool:
     """The ratio of a generation to a bare evaluation."""
-    generations = Generations(ESRank(generations=0).fit(data), data)
+    generations = Generations(ESRank(n_generations=0).fit(data), data)
     scores = np.random.default_rng(0).normal(size=data.n_documents)
 
     def bare() -> None:
@@ -58,8 +58,8 @@ def check_generations(data: RankingDataset, n: int, rounds: int) -> bool:
 
     bare()
     generations.run(2)
-    seconds = compare({"bare": bare, "generations": lambda: generations.run(n)}, rounds)
-    ratio = median(ours / bare for ours, bare in zip(seconds["generations"], seconds["bare"], strict=True))
+    seconds = compare({"bare": bare, "n_generations": lambda: generations.run(n)}, rounds)
+    ratio = median(ours / bare for ours, bare in zip(seconds["n_generations"], seconds["bare"], strict=True))
     for name, each in seconds.items():
         one = median(each) / n
         print(f"{name:12}{1e3 * one:8.1f} ms each, {GENERATIONS * one:7.1f} s for {GENERATIONS:,}")
@@ -69,7 +69,7 @@ def check_generations(data: RankingDataset, n: int, rounds: int) -> bool:
 
 def show_fits(data: RankingDataset) -> None:
     """What is done once: the transform, the start, and all of RankSVM."""
-    for ranker in (ESRank(generations=0), IESRRank(generations=0), IESVMRank(generations=0), RankSVM()):
+    for ranker in (ESRank(n_generations=0), IESRRank(n_generations=0), IESVMRank(n_generations=0), RankSVM()):
         seconds = seconds_of(lambda ranker=ranker: ranker.fit(data))  # type: ignore[misc]
         rounds = f", {ranker.n_rounds_} rounds" if isinstance(ranker, RankSVM) else ", its start alone"
         print(f"{type(ranker).__name__:12}{seconds:8.1f} s{rounds}", flush=True)
@@ -87,7 +87,7 @@ def main() -> None:
     print(machine("numba", "numpy", "scikit-learn"))
     data = mslr_like(options.queries)
     print(data)
-    reached = check_generations(data, options.generations, options.rounds)
+    reached = check_generations(data, options.n_generations, options.rounds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"peak memory so far {peak / 1e6:,.0f} MB, the data {data.features.nbytes / 1e6:,.0f} MB")
     show_fits(data)

@@ -61,7 +61,7 @@ def make_models(folder: Path) -> list[Path]:
         "net": DirectRanker(**quick, normalisation="batch"),
         "quantiles": DirectRanker(**quick, transform="quantile-normal"),
         "linear": RankSVM(),
-        "trees": LambdaMART(max_trees=3, random_state=0),
+        "trees": LambdaMART(n_estimators=3, random_state=0),
         "ensemble": Ensemble(
             DirectRanker(**quick), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
         ),

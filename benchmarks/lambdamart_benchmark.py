@@ -53,12 +53,12 @@ def bare_lightgbm(ranker: LambdaMART, train: RankingDataset, vali: RankingDatase
         if vali is None
         else [lgb.Dataset(vali.features, vali.relevance, group=np.diff(vali.offsets), reference=train_set)]
     )
-    lgb.train(parameters, train_set, ranker.max_trees, valid_sets=valid_sets)
+    lgb.train(parameters, train_set, ranker.n_estimators, valid_sets=valid_sets)
 
 
 def check_time(data: RankingDataset, trees: int) -> bool:
     """How many times as long as bare LightGBM a fit takes."""
-    ranker = LambdaMART(max_trees=trees, early_stopping=False, random_state=0, progress=False)
+    ranker = LambdaMART(n_estimators=trees, early_stopping=False, random_state=0, progress=False)
     train, vali = data.split(0.8, random_state=0)
     holding_out = clone(ranker).set_params(early_stopping=True, patience=trees)
 
@@ -98,7 +98,7 @@ from mslr_like import mslr_like
 def peak():  # getrusage would begin with the peak of the process that started this one
     lines = open("/proc/self/status").read().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-ranker = LambdaMART(max_trees=3, random_state=0)
+ranker = LambdaMART(n_estimators=3, random_state=0)
 ranker.fit(mslr_like(500, n_features=3))  # what is loaded and compiled once
 X, y, qid = (np.load(f"{folder}/{name}.npy") for name in ("X", "y", "qid"))
 before = peak()

@@ -27,7 +27,7 @@ from directranker.experiments.results import (
     write_results,
 )
 from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
-from directranker.model_selection.closer_look import explained_rows
+from directranker.model_selection.diagnostics import explained_rows
 
 __all__ = ["write_made_up_comparison", "write_made_up_neighbours", "write_made_up_studies"]
 
@@ -89,7 +89,7 @@ def _ranker(
     for values in per_query:
         of_folds = np.array(values.values[name]).reshape(n_folds, -1).mean(axis=1)
         folds = tuple(
-            FoldScore(f"Fold{place + 1}", float(score), (float(score),), {"l2": 0.1})
+            FoldScore(f"Fold{place + 1}", float(score), (float(score),), {"alpha": 0.1})
             for place, score in enumerate(of_folds)
         )
         error = float(of_folds.std(ddof=1) / np.sqrt(n_folds))

@@ -22,7 +22,7 @@ Scores = NDArray[np.floating[Any]]
 Fit = Callable[..., tuple[Scores, Scores]]
 """Fold, seed and a setting to scores of vali and of test."""
 Measure = Callable[[RankingDataset, Scores], float]
-MOST_TREES = 500
+MAX_TREES = 500
 PATIENCE = 50
 
 
@@ -31,12 +31,14 @@ def lightgbm_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scor
     import lightgbm as lgb  # noqa: PLC0415 - peers are imported when they run
 
     train, vali = (
-        lgb.Dataset(p.features, p.relevance, group=np.diff(p.offsets)) for p in (fold.train, fold.vali)
+        lgb.Dataset(p.features, p.relevance, group=np.diff(p.offsets)) for p in (fold.train, fold.validation)
     )
     parameters = {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "verbose": -1, "seed": seed}
     stop = lgb.early_stopping(PATIENCE, verbose=False)
-    booster = lgb.train({**parameters, **setting}, train, MOST_TREES, valid_sets=[vali], callbacks=[stop])
-    return np.asarray(booster.predict(fold.vali.features)), np.asarray(booster.predict(fold.test.features))
+    booster = lgb.train({**parameters, **setting}, train, MAX_TREES, valid_sets=[vali], callbacks=[stop])
+    return np.asarray(booster.predict(fold.validation.features)), np.asarray(
+        booster.predict(fold.test.features)
+    )
 
 
 def xgboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scores]:
@@ -44,15 +46,16 @@ def xgboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Score
     import xgboost as xgb  # noqa: PLC0415
 
     ranker = xgb.XGBRanker(
-        objective="rank:ndcg", n_estimators=MOST_TREES, eval_metric="ndcg@10", random_state=seed,
+        objective="rank:ndcg", n_estimators=MAX_TREES, eval_metric="ndcg@10", random_state=seed,
         early_stopping_rounds=PATIENCE, tree_method="hist", **setting,
     )  # fmt: skip
     ranker.fit(
         fold.train.features, fold.train.relevance, qid=_query_numbers(fold.train),
-        eval_set=[(fold.vali.features, fold.vali.relevance)], eval_qid=[_query_numbers(fold.vali)],
+        eval_set=[(fold.validation.features, fold.validation.relevance)],
+        eval_qid=[_query_numbers(fold.validation)],
         verbose=False,
     )  # fmt: skip
-    return ranker.predict(fold.vali.features), ranker.predict(fold.test.features)
+    return ranker.predict(fold.validation.features), ranker.predict(fold.test.features)
 
 
 def _query_numbers(data: RankingDataset) -> NDArray[np.int64]:
@@ -64,14 +67,14 @@ def catboost_scores(fold: Fold, seed: int, **setting: Any) -> tuple[Scores, Scor
     """CatBoost's YetiRank."""
     import catboost as cb  # noqa: PLC0415
 
-    train, vali = (cb.Pool(p.features, p.relevance, group_id=p.qid) for p in (fold.train, fold.vali))
+    train, vali = (cb.Pool(p.features, p.relevance, group_id=p.qid) for p in (fold.train, fold.validation))
     ranker = cb.CatBoost(
-        {"loss_function": "YetiRank", "eval_metric": "NDCG:top=10", "iterations": MOST_TREES,
+        {"loss_function": "YetiRank", "eval_metric": "NDCG:top=10", "iterations": MAX_TREES,
          "random_seed": seed, "od_type": "Iter", "od_wait": PATIENCE, "verbose": False,
          "allow_writing_files": False, "thread_count": n_threads(), **setting}
     )  # fmt: skip
     ranker.fit(train, eval_set=vali)
-    return ranker.predict(fold.vali.features), ranker.predict(fold.test.features)
+    return ranker.predict(fold.validation.features), ranker.predict(fold.test.features)
 
 
 def n_threads() -> int:
@@ -99,6 +102,6 @@ def best_on_vali(name: str, fold: Fold, seed: int, measures: dict[str, Measure])
     fit, choices = PEERS[name]
     fitted = [fit(fold, seed, **setting) for setting in choices]
     return {
-        metric: max(fitted, key=lambda scores: measure(fold.vali, scores[0]))[1]
+        metric: max(fitted, key=lambda scores: measure(fold.validation, scores[0]))[1]
         for metric, measure in measures.items()
     }

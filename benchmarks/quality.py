@@ -135,7 +135,7 @@ def scores_of(name: str, fold: Fold, seed: int, protocol: str) -> dict[str, Scor
         return scores_of_peer(name, fold, seed, protocol)
     contender = next(contender for contender in OURS if contender.name == name)
     ranker = contender.make(random_state=seed, metric=stopping_metric(protocol))
-    return dict.fromkeys(METRICS, ranker.fit(fold.train, eval_set=fold.vali).predict(fold.test))
+    return dict.fromkeys(METRICS, ranker.fit(fold.train, eval_set=fold.validation).predict(fold.test))
 
 
 def scores_of_peer(name: str, fold: Fold, seed: int, protocol: str) -> dict[str, Scores]:
@@ -185,7 +185,7 @@ def folds_of(name: str, protocol: str) -> Iterator[Fold]:
     if not folder.is_dir():
         sys.exit(f"{folder} is not there; set DIRECTRANKER_DATA to a folder that has {name}")
     for fold in read_folds(folder) if (folder / "Fold1").is_dir() else dealt_folds(folder):
-        parts = (fold.train, fold.vali, fold.test)
+        parts = (fold.train, fold.validation, fold.test)
         if protocol == "paper":
             lowest = LOWEST_RELEVANT.get(name, 1)
             parts = tuple(part.binarise(lowest).only_queries_with_relevant() for part in parts)  # type: ignore[assignment]

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 import directranker
 from directranker import Fold, RankingDataset, write_letor
+from directranker.data.folds import SPLITS
 
 from measuring import machine
 from quality import METRICS, folds_of, values_of
@@ -109,8 +110,8 @@ def ranklib_on(number: int, jar: str) -> Callable[[Fold], tuple[Scores, float]]:
     def run(fold: Fold) -> tuple[Scores, float]:
         with tempfile.TemporaryDirectory() as name:
             folder, ranker = Path(name), RankLib(number, jar)
-            for part in ("train", "vali", "test"):
-                write_letor(getattr(fold, part), folder / f"{part}.txt")
+            for split, stem in SPLITS.items():
+                write_letor(getattr(fold, split), folder / f"{stem}.txt")
             start = time.perf_counter()
             ranker.train(folder)
             seconds = time.perf_counter() - start
@@ -127,7 +128,7 @@ def ours_on(name: str) -> Callable[[Fold], tuple[Scores, float]] | None:
 
     def run(fold: Fold) -> tuple[Scores, float]:
         start = time.perf_counter()
-        ranker = kind(random_state=0).fit(fold.train, eval_set=fold.vali)
+        ranker = kind(random_state=0).fit(fold.train, eval_set=fold.validation)
         seconds = time.perf_counter() - start
         return ranker.predict(fold.test).astype(np.float64), seconds
 

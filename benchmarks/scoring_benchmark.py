@@ -1,7 +1,7 @@
-"""What scores that do not depend on the batch cost: our kernels and fixed blocks beside plain torch and NumPy.
+"""What scores that do not depend on the batch cost: our kernels and fixed blocks beside torch and NumPy.
 
-Perceptrons and linear rankers are summed by our own kernels, each row in one fixed order. A feature net of the
-user's own is computed by torch in blocks of 64 rows, or row by row where torch's blocks are not reproducible.
+Perceptrons and linear rankers are summed by our own kernels, each row in one fixed order. A feature net of
+the user's own is computed by torch in blocks of 64 rows, or row by row where blocks are not reproducible.
 The other side is one call of torch or BLAS over the whole table, whose last bits depend on the batch.
 
     python benchmarks/scoring_benchmark.py
@@ -32,7 +32,9 @@ HIDDEN_LAYERS = ((64,), (200, 100, 50, 25, 5), (512, 256), (1024, 512))
 
 def main() -> None:
     """Print how many times as long as one call over all rows each way takes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--documents", type=int, default=100_000)
     n_documents = parser.parse_args().documents
     print(machine("torch", "numpy"))
@@ -42,9 +44,11 @@ def main() -> None:
     print(f"{n_documents:,} documents, {N_FEATURES} features; times as long as one call over all rows\n")
     training = (X[:2000], y[:2000])
     for hidden_layers in HIDDEN_LAYERS:
-        ranker = DirectRanker(hidden_layers, transform="none", max_epochs=1, random_state=0)
+        ranker = DirectRanker(hidden_layers=hidden_layers, transform="none", max_epochs=1, random_state=0)
         ranker.fit(*training, qid=qid[:2000])
-        _print_ratio(f"perceptron {hidden_layers}", partial(ranker.predict, X), partial(_by_torch, ranker.net_, X))
+        _print_ratio(
+            f"perceptron {hidden_layers}", partial(ranker.predict, X), partial(_by_torch, ranker.net_, X)
+        )
     svm = RankSVM(transform="none").fit(*training, qid=qid[:2000])
     _print_ratio("linear", partial(svm.predict, X), lambda: X @ svm.coef_.astype(np.float32))
     for hidden_layers in HIDDEN_LAYERS[:3]:

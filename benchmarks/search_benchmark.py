@@ -99,11 +99,18 @@ def check_resumed(data: RankingDataset, run: Callable[..., None]) -> bool:
     """What is finished already."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        finished = partial(run, workers=1, epochs=1, store=folder / "cells.sqlite")
+        finished = partial(run, workers=1, epochs=1, store=folder / "jobs.sqlite")
         finished()
         again = median(seconds_of(finished) for _ in range(ROUNDS))
         data.select(range(90)).save(folder / "data")
-        words = ["--rankers", "RankSVM,DirectRanker", "--inner-folds", "vali", "--out", str(folder / "out")]
+        words = [
+            "--rankers",
+            "RankSVM,DirectRanker",
+            "--inner-folds",
+            "validation",
+            "--out",
+            str(folder / "out"),
+        ]
         command = [sys.executable, "-m", "directranker", "compare", str(folder / "data"), *words]
         works = [partial(subprocess.run, command, check=True, capture_output=True) for _ in range(ROUNDS + 1)]
         whole, *shown = [seconds_of(work) for work in works]

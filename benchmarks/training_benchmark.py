@@ -30,7 +30,7 @@ from directranker.encoding import Standard, Unchanged
 from directranker.nn import DirectRankerNet
 from directranker.rankers import DirectRanker
 from directranker.rankers.nets.objective_cost import ObjectiveCost
-from directranker.training import Batches, Lists, TrainingOptions, train
+from directranker.training import Batches, QueryGroups, TrainingOptions, train
 from directranker.training.batches import EncodedFeatures
 
 from measuring import compare, machine, print_ratios, seconds_of
@@ -45,7 +45,7 @@ class Epoch:
     """One epoch of a net over a data set, in the ways that are compared."""
 
     def __init__(self, data: RankingDataset, hidden: tuple[int, ...]) -> None:
-        self.lists = Lists(data.relevance, data.offsets)
+        self.lists = QueryGroups(data.relevance, data.offsets)
         table = Standard().fit_transform(data.features)
         query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
         self.features = EncodedFeatures(table, Unchanged().fit(table[:100]), query, torch.device("cpu"))

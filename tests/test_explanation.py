@@ -21,26 +21,26 @@ def data() -> RankingDataset:
 
 
 @pytest.mark.parametrize(
-    ("ranker", "left_over"),
+    ("ranker", "residual"),
     [
         (DirectRanker(**QUICK), 1e-2),
         (DirectRanker(**QUICK, transform="query-z-score", activation="tanh"), 1e-4),
         (DirectRanker(**QUICK, transform="quantile-normal", activation="gelu"), 1e-4),
         (RankSVM(), 1e-5),
-        (LambdaMART(max_trees=20, min_leaf_documents=5, random_state=0), 1e-5),
+        (LambdaMART(n_estimators=20, min_child_samples=5, random_state=0), 1e-5),
         (Ensemble(DirectRanker(**QUICK, activation="tanh"), 2, random_state=0), 1e-4),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "",
 )
-def test_parts_sum_to_the_difference(ranker: Ranker, left_over: float, data: RankingDataset) -> None:
+def test_parts_sum_to_the_difference(ranker: Ranker, residual: float, data: RankingDataset) -> None:
     ranker.fit(data)
     query = data.select([3])
     scores = ranker.predict(query.features, qid=np.zeros(query.n_documents, dtype=int))
     best, worst = int(scores.argmax()), int(scores.argmin())
     found = explain_difference(ranker, query, better=best, worse=worst)
     assert found.difference == pytest.approx(float(scores[best]) - float(scores[worst]))
-    assert found.contributions.sum() + found.left_over == pytest.approx(found.difference, rel=1e-12)
-    assert abs(found.left_over) < left_over * abs(found.difference)
+    assert found.contributions.sum() + found.residual == pytest.approx(found.difference, rel=1e-12)
+    assert abs(found.residual) < residual * abs(found.difference)
     back = explain_difference(ranker, query, better=worst, worse=best)
     np.testing.assert_allclose(back.contributions, -found.contributions, rtol=1e-6, atol=1e-9)
 
@@ -92,7 +92,7 @@ def test_what_no_gradient_sees_is_left_over(data: RankingDataset) -> None:
     found = explain_difference(ranker, pair, better=0, worse=1)
     assert abs(found.difference) > 0.01
     assert not found.contributions.any()
-    assert found.left_over == found.difference
+    assert found.residual == found.difference
 
 
 def test_wrong_rows(data: RankingDataset) -> None:

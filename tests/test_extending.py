@@ -74,7 +74,7 @@ def test_it_does_everything_by_command(installed: Path, work: Path) -> None:
     assert "differences of squared distances" in run(installed, work, *explained)
     grid = ["--ranker", NAME, "--grid", "shrinkage=0.01/1", "--out", "tuned", "--folds", "2"]
     assert "shrinkage" in run(installed, work, "tune", "train.txt", *grid)
-    together = ["--rankers", f"{NAME},RankSVM", "--seeds", "1", "--folds", "3", "--inner-folds", "vali"]
+    together = ["--rankers", f"{NAME},RankSVM", "--seeds", "1", "--folds", "3", "--inner-folds", "validation"]
     assert NAME in run(installed, work, "compare", "train.txt", *together, "--out", "results")
     assert NAME in (work / "results" / "report.html").read_text(encoding="utf-8")
 

@@ -17,7 +17,7 @@ import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.encoding import TRANSFORMS
-from directranker.persistence import MOST_BYTES, load_ranker, sealed_header
+from directranker.persistence import MAX_BYTES, load_ranker, sealed_header
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -52,16 +52,16 @@ def data() -> RankingDataset:
         RankNet(**QUICK),
         LambdaDirectRanker(**QUICK),
         ListNet(**QUICK, callbacks=[print]),
-        AdaRank(max_rounds=5, metric="map", random_state=0),
-        CoordinateAscent(restarts=1, max_rounds=2, random_state=0),
-        ESRank(generations=9, random_state=0, metric="map", steps="levy"),
-        IESRRank(generations=9, random_state=0),
-        IESVMRank(generations=9, random_state=0),
-        RankSVM(l2=0.1),
-        LambdaMART(max_trees=20, random_state=0, n_leaves=31, min_leaf_documents=5),
-        LambdaMART(max_trees=20, random_state=0, metric="map"),
+        AdaRank(max_iter=5, metric="map", random_state=0),
+        CoordinateAscent(n_restarts=1, max_iter=2, random_state=0),
+        ESRank(n_generations=9, random_state=0, metric="map", step_distribution="levy"),
+        IESRRank(n_generations=9, random_state=0),
+        IESVMRank(n_generations=9, random_state=0),
+        RankSVM(alpha=0.1),
+        LambdaMART(n_estimators=20, random_state=0, num_leaves=31, min_child_samples=5),
+        LambdaMART(n_estimators=20, random_state=0, metric="map"),
         Ensemble(DirectRanker(**QUICK), 2, random_state=0),
-        Ensemble(LambdaMART(max_trees=5), 3, random_state=0),
+        Ensemble(LambdaMART(n_estimators=5), 3, random_state=0),
     ],
     ids=lambda ranker: type(ranker).__name__,
 )
@@ -88,7 +88,7 @@ def test_every_transform_is_saved_with_it(transform: str, data: RankingDataset, 
     np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
 
 
-@pytest.mark.parametrize("ranker", [DirectRanker(**QUICK), LambdaMART(max_trees=20, random_state=0)])
+@pytest.mark.parametrize("ranker", [DirectRanker(**QUICK), LambdaMART(n_estimators=20, random_state=0)])
 def test_in_another_process(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
     ranker.fit(data)
     ranker.save(tmp_path / "model")
@@ -149,7 +149,7 @@ def test_a_feature_net_that_is_not_a_class_is_refused(data: RankingDataset, tmp_
 
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
 def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None:
-    ranker = LambdaMART(max_trees=5, random_state=0) if name == "trees.txt" else DirectRanker(**QUICK)
+    ranker = LambdaMART(n_estimators=5, random_state=0) if name == "trees.txt" else DirectRanker(**QUICK)
     ranker.fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / name
     content = path.read_bytes()
@@ -216,7 +216,7 @@ def test_an_edited_header_is_told(old: bytes, new: bytes, data: RankingDataset, 
 
 
 def test_trees_that_a_header_leaves_out_are_missed(data: RankingDataset, tmp_path: Path) -> None:
-    LambdaMART(max_trees=2, random_state=0).fit(data).save(tmp_path / "model")
+    LambdaMART(n_estimators=2, random_state=0).fit(data).save(tmp_path / "model")
     change_header(tmp_path / "model", lambda header: header["ranker"]["fitted"].pop("booster_"))
     with pytest.raises(StorageError, match="do not fit together"):
         load_ranker(tmp_path / "model")
@@ -234,7 +234,7 @@ def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, t
 
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
 def test_files_without_an_end_are_not_read(name: str, data: RankingDataset, tmp_path: Path) -> None:
-    LambdaMART(max_trees=2, random_state=0).fit(data).save(tmp_path / "model")
+    LambdaMART(n_estimators=2, random_state=0).fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / name
     os.truncate(path, 20 << 30)
     with pytest.raises(StorageError, match=r"has 21,474,836,480 bytes, where at most"):
@@ -254,7 +254,7 @@ def test_a_large_ranker_needs_trust(
 ) -> None:
     ranker = DirectRanker(**QUICK).fit(data)
     ranker.save(tmp_path / "model")
-    monkeypatch.setitem(MOST_BYTES, "weights.safetensors", 1000)
+    monkeypatch.setitem(MAX_BYTES, "weights.safetensors", 1000)
     with pytest.raises(StorageError, match=r"at most 1,000 are read; .* trust=\[DirectRanker\]"):
         load_ranker(tmp_path / "model")
     again = load_ranker(tmp_path / "model", trust=[DirectRanker])
@@ -292,7 +292,7 @@ def test_arrays_that_kernels_could_not_trust_are_refused(
 
 @pytest.mark.filterwarnings("ignore:early stopping is off")
 def test_a_metric_that_counted_nothing_is_saved(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = LambdaMART(metric="ndcg@10", max_trees=2, random_state=0)
+    ranker = LambdaMART(metric="ndcg@10", n_estimators=2, random_state=0)
     ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label from 1 on
     ranker.save(tmp_path / "model")
     again = load_ranker(tmp_path / "model")
@@ -306,7 +306,7 @@ import hashlib, json, sys
 from pathlib import Path
 import numpy as np
 from directranker import StorageError
-from directranker.persistence import MOST_BYTES, load_ranker, sealed_header
+from directranker.persistence import MAX_BYTES, load_ranker, sealed_header
 folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
 header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
 del header["header_sha256"]
@@ -329,7 +329,7 @@ print(refused)
 
 
 def test_hostile_trees_with_a_right_checksum_do_no_harm(data: RankingDataset, tmp_path: Path) -> None:
-    LambdaMART(max_trees=3, random_state=0).fit(data).save(tmp_path / "model")
+    LambdaMART(n_estimators=3, random_state=0).fit(data).save(tmp_path / "model")
     command = [sys.executable, "-c", FUZZING, str(tmp_path / "model")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert 100 < int(done.stdout) < 600

@@ -56,9 +56,9 @@ from .metrics import mean_average_precision as mean_average_precision
 from .metrics import ndcg as ndcg
 from .metrics import precision as precision
 from .metrics import reciprocal_rank as reciprocal_rank
-from .model_selection import CellStore as CellStore
-from .model_selection import Entry as Entry
+from .model_selection import JobStore as JobStore
 from .model_selection import NestedResult as NestedResult
+from .model_selection import RankerGrid as RankerGrid
 from .model_selection import SearchResult as SearchResult
 from .model_selection import grid_search as grid_search
 from .model_selection import nested_grid_search as nested_grid_search

@@ -4,14 +4,14 @@ For linear rankers a feature adds its weight times the difference, exactly. For 
 integrated on the straight line between the encoded documents (integrated gradients: Sundararajan, Taly and
 Yan, Axiomatic Attribution for Deep Networks, 2017), in float64. For trees it is the difference of the
 documents' Shapley values along the paths, by LightGBM. An ensemble is the mean of its members. What rounding
-and the finite number of steps miss is `left_over`: contributions and `left_over` sum to the difference.
+and the finite number of steps miss is `residual`: contributions and `residual` sum to the difference.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset()
 >>> ranker = RankSVM().fit(data)
 >>> explanation = explain_difference(ranker, data.select([0]), better=0, worse=1)
->>> bool(np.isclose(explanation.contributions.sum() + explanation.left_over, explanation.difference))
+>>> bool(np.isclose(explanation.contributions.sum() + explanation.residual, explanation.difference))
 True
 """
 
@@ -38,12 +38,12 @@ class Explanation:
 
     names: tuple[str, ...]
     contributions: Vector
-    """One per feature; they and `left_over` sum to the difference."""
+    """One per feature; they and `residual` sum to the difference."""
     values: NDArray[np.float32]
     """The features of the better and of the worse document, (2, n_features)."""
     scores: tuple[float, float]
     method: str
-    left_over: float
+    residual: float
     """The part of the difference that no feature accounts for: rounding, and what the steps on the line miss,
     such as a jump of a net whose gradient is 0 on both sides of it."""
 
@@ -84,6 +84,6 @@ def explain_differences(
     explanations = []
     for of_pair, (better, worse) in zip(parts, rows, strict=True):
         two = (float(scores[better]), float(scores[worse]))
-        left_over = two[0] - two[1] - float(of_pair.sum())
-        explanations.append(Explanation(names, of_pair, table[[better, worse]], two, method, left_over))
+        residual = two[0] - two[1] - float(of_pair.sum())
+        explanations.append(Explanation(names, of_pair, table[[better, worse]], two, method, residual))
     return explanations

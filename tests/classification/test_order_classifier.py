@@ -161,8 +161,8 @@ def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> No
     ("options", "problem"),
     [
         ({"thresholds": "peak"}, "did you mean 'peaks'"),
-        ({"holdout": 1.0}, "holdout is 1.0"),
-        ({"holdout": "x"}, "holdout is 'x'; give a number between 0 and 1"),
+        ({"calibration_fraction": 1.0}, "calibration_fraction is 1.0"),
+        ({"calibration_fraction": "x"}, "calibration_fraction is 'x'; give a number between 0 and 1"),
         ({"class_order": 5}, "class_order is 5; give a list of the classes, or None"),
         ({"class_order": [0, 1]}, "name each of"),
         ({"class_order": [0, 1, 2, 2]}, "name each of"),
@@ -234,7 +234,7 @@ class Stretched(BaseEstimator):  # type: ignore[misc]
 
 def test_scores_of_parts_that_are_held_out_in_turn_are_on_the_rankers_scale() -> None:
     X, codes = np.arange(40, dtype=np.float32)[:, None], np.repeat([0, 1], [36, 4])
-    found = score_held_out(lambda _: Stretched(), X, codes, holdout=0.2, seed=0)
+    found = score_held_out(lambda _: Stretched(), X, codes, calibration_fraction=0.2, seed=0)
     np.testing.assert_allclose(found.scores, found.ranker.predict(X), rtol=1e-4)
 
 
@@ -242,7 +242,7 @@ def test_scores_of_parts_that_are_held_out_in_turn_are_on_the_rankers_scale() ->
 def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_seen: float) -> None:
     X = np.random.default_rng(0).normal(size=(100 + n_rare, 2)).astype(np.float32)
     codes = np.repeat([0, 1], [100, n_rare])
-    found = score_held_out(lambda _: Memory(), X, codes, holdout=0.2, seed=0)
+    found = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=0.2, seed=0)
     assert len(found.ranker.labels_) == share_seen * len(X)
     assert len(found.rows) == (len(X) if share_seen == 1 else 0.2 * len(X))
     # Not one of them is scored by a ranker that knows its label: rows of both classes have the same scores.
@@ -251,11 +251,13 @@ def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_s
     assert len(of_class[0]) <= 5
 
 
-@pytest.mark.parametrize(("n_rare", "holdout"), [(1, 0.2), (15, 0.95)])
-def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(n_rare: int, holdout: float) -> None:
+@pytest.mark.parametrize(("n_rare", "calibration_fraction"), [(1, 0.2), (15, 0.95)])
+def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(
+    n_rare: int, calibration_fraction: float
+) -> None:
     X = np.arange(30, dtype=np.float32)[:, None]
     codes = (X[:, 0] >= 30 - n_rare).astype(np.int64)
-    found = score_held_out(lambda _: Memory(), X, codes, holdout=holdout, seed=0)
+    found = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=calibration_fraction, seed=0)
     assert found.scores.tolist() == found.ranker.predict(X).tolist()
 
 

@@ -49,7 +49,9 @@ def test_it_answers_the_same(names: NDArray[Any], tmp_path: Path) -> None:
 def test_options_and_an_own_order_are_kept(tmp_path: Path) -> None:
     order = ["middle", "high", "low"]
     names = np.array(["low", "middle", "high"])[CODES]
-    classifier = fitted(names, class_order=order, class_weight="balanced", thresholds="peaks", holdout=0.3)
+    classifier = fitted(
+        names, class_order=order, class_weight="balanced", thresholds="peaks", calibration_fraction=0.3
+    )
     classifier.save(tmp_path / "model")
     again = load_classifier(tmp_path / "model")
     kept = classifier.get_params(deep=False)

@@ -25,14 +25,14 @@ __all__ = [
 
 GRID = """
 [RankSVM]
-l2 = [0.01, 0.1]
+alpha = [0.01, 0.1]
 
 [LambdaMART]
-max_trees = [20]
-n_leaves = [3, 7]
+n_estimators = [20]
+num_leaves = [3, 7]
 
 [AdaRank]
-max_rounds = [30]
+max_iter = [30]
 """
 RANKERS = "RankSVM,LambdaMART,AdaRank"
 OPTIONS = ("--rankers", RANKERS, "--grid", "grid.toml", "--inner-folds", "2", "--folds", "3", "--seeds", "1")

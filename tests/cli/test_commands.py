@@ -114,7 +114,7 @@ def compiled():
 run("compile")
 before = compiled()
 assert before
-quick = ("--folds", "3", "--inner-folds", "vali", "--seeds", "1", "--workers", "1")
+quick = ("--folds", "3", "--inner-folds", "validation", "--seeds", "1", "--workers", "1")
 run("compare", "data", "--rankers", "DirectRanker,LambdaDirectRanker,AdaRank", "--out", "out", *quick)
 print(sorted(name for name, _ in compiled() - before))
 """
@@ -135,7 +135,7 @@ def test_nothing_is_left_to_compile_after_compile(tmp_path: Path) -> None:
     "command",
     [
         ("train", "data.txt", "--ranker", "LambdaMort", "--out", "new"),
-        ("tune", "data.txt", "--ranker", "LambdaMort", "--grid", "l2=1", "--out", "new"),
+        ("tune", "data.txt", "--ranker", "LambdaMort", "--grid", "alpha=1", "--out", "new"),
         ("compare", "data.txt", "--rankers", "RankSVM,LambdaMort", "--out", "new"),
         ("sensitivity", "--ranker", "LambdaMort", "--out", "new"),
     ],

@@ -19,6 +19,7 @@ from comparisons import OPTIONS, RANKERS, finished_comparison, run, table
 
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
+from directranker.data.folds import SPLITS
 from directranker.experiments.protocol import by_protocol, rotated_folds
 
 
@@ -62,7 +63,7 @@ def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
         )
     assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "cells.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
+        "jobs.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
         "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
@@ -108,12 +109,12 @@ def test_examples_are_of_the_rankers_that_were_measured(place: Path) -> None:
 
 
 def test_a_finished_comparison_is_shown_at_once_without_a_training(place: Path) -> None:
-    cells = (place / "whole" / "cells.sqlite").stat().st_mtime_ns
+    cells = (place / "whole" / "jobs.sqlite").stat().st_mtime_ns
     begin = time.perf_counter()
     done = run("compare", "data", *OPTIONS, "--out", "whole", cwd=place)
     seconds = time.perf_counter() - begin
     assert done.stdout == (place / "whole.txt").read_text()
-    assert (place / "whole" / "cells.sqlite").stat().st_mtime_ns == cells
+    assert (place / "whole" / "jobs.sqlite").stat().st_mtime_ns == cells
     assert seconds < 3
 
 
@@ -158,7 +159,7 @@ def test_another_request_shares_the_cells_and_has_its_own_table(
     place: Path, run_here: Callable[..., Ended]
 ) -> None:
     shutil.copytree(place / "whole", place / "shared")
-    cells = (place / "shared" / "cells.sqlite").read_bytes()
+    cells = (place / "shared" / "jobs.sqlite").read_bytes()
     options = (
         "compare",
         "data",
@@ -173,7 +174,7 @@ def test_another_request_shares_the_cells_and_has_its_own_table(
     done = run_here(*options, "--workers", "1")
     rows = list(csv.DictReader(done.out.splitlines()))
     assert [row["ranker"] for row in rows] == ["AdaRank", "RankSVM"] * 2
-    assert (place / "shared" / "cells.sqlite").read_bytes() == cells
+    assert (place / "shared" / "jobs.sqlite").read_bytes() == cells
     whole = {(row[0], row[1]): row[2] for row in table(place / "whole")}
     assert {(row["ranker"], row["metric"]): row["mean"] for row in rows}.items() <= whole.items()
 
@@ -214,7 +215,10 @@ def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> Non
         (["data", "--metric", "ndgc"], "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
         (["data", "--convention", "papre"], "convention 'papre' is unknown; did you mean 'paper'?"),
         (["data", "--grid", "none.toml"], "none.toml does not exist; give 'quick'"),
-        (["data", "--inner-folds", "few"], "inner_folds is 'few'; give a whole number from 2, or 'vali'"),
+        (
+            ["data", "--inner-folds", "few"],
+            "inner_folds is 'few'; give a whole number from 2, or 'validation'",
+        ),
         (["data", "--threshold", "high"], "threshold is 'high'; give a label"),
         (["data", "--threshold", "9"], "Fold1: no query of train has a document with a label of 9 or more"),
         (["data", "--folds", "2"], "n_folds is 2; give at least 3"),
@@ -242,15 +246,15 @@ def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
 ) -> None:
     for fold in rotated_folds(example_dataset().select(range(60))):
         (place / "MQ2008" / fold.name).mkdir(parents=True)
-        for part in ("train", "vali", "test"):
-            write_letor(getattr(fold, part), place / "MQ2008" / fold.name / f"{part}.txt")
+        for split, stem in SPLITS.items():
+            write_letor(getattr(fold, split), place / "MQ2008" / fold.name / f"{stem}.txt")
     options = (
         "--rankers",
         "AdaRank,RankSVM",
         "--grid",
         "grid.toml",
         "--inner-folds",
-        "vali",
+        "validation",
         "--workers",
         "1",
     )

@@ -52,7 +52,7 @@ COMMANDS = [
     ["inspect", "rows.txt"],
     ["convert", "rows.txt", "saved"],
     ["train", "rows.txt", "--ranker", "RankSVM", "--out", "trained"],
-    ["tune", "rows.txt", "--ranker", "RankSVM", "--grid", "l2=1/10", "--folds", "2", "--workers", "2",
+    ["tune", "rows.txt", "--ranker", "RankSVM", "--grid", "alpha=1/10", "--folds", "2", "--workers", "2",
      "--out", "best"],
     ["rank", "model", "rows.txt", "--out", "ranked.run"],
     ["evaluate", "ranked.run", "rows.txt"],
@@ -74,10 +74,10 @@ import os, subprocess, sys
 from directranker import RankSVM
 
 class Own(RankSVM):
-    def _learn(self, *arguments, **options):
+    def _fit(self, *arguments, **options):
         tool = os.path.join(os.path.dirname(__file__), "tool.py")
         subprocess.run([sys.executable, "-S", tool], check=True)  # which has a module beside it, too
-        super()._learn(*arguments, **options)
+        super()._fit(*arguments, **options)
 """
 SCRIPT = """
 import os, sys
@@ -87,7 +87,7 @@ from own import Own
 if __name__ == "__main__":
     data = example_dataset().select(range(20))
     Ensemble(Own(), n=2, n_jobs=2, vary=None).fit(data)
-    grid_search(Own(), {"l2": [1, 10]}, data, metrics="map", folds=2, workers=2)
+    grid_search(Own(), {"alpha": [1, 10]}, data, metrics="map", folds=2, workers=2)
     assert "PYTHONSAFEPATH" not in os.environ
 """
 

@@ -146,7 +146,7 @@ def test_explain_sums_to_the_difference(folder: Path) -> None:
     found = json.loads(done.stdout)
     scores = load_ranker(folder / "model").predict(read_letor(folder / "test.txt"))[:2]
     assert found["difference"] == pytest.approx(float(scores[0]) - float(scores[1]))
-    assert sum(found["contributions"].values()) + found["left_over"] == pytest.approx(found["difference"])
+    assert sum(found["contributions"].values()) + found["residual"] == pytest.approx(found["difference"])
     assert b"integrated gradients" in run(*arguments, cwd=folder).stdout
 
 
@@ -165,8 +165,11 @@ def test_export(folder: Path) -> None:
         (["train", "train.txt", "--set", "depth=3", "--out", "new"], "parameter 'depth' is unknown; "),
         (["train", "train.txt", "--set", "depth", "--out", "new"], "--set depth: give a name and a value"),
         (["train", "train.txt", "--out", "model"], "model exists; choose another name or pass --overwrite"),
-        (["tune", "train.txt", "--grid", "l2", "--out", "new"], "--grid l2: give values, such as l2=0.1/1"),
-        (["tune", "train.txt", "--grid", "l2=1", "--out", "new"], "parameter 'l2' is unknown; "),
+        (
+            ["tune", "train.txt", "--grid", "alpha", "--out", "new"],
+            "--grid alpha: give values, such as alpha=0.1/1",
+        ),
+        (["tune", "train.txt", "--grid", "alpha=1", "--out", "new"], "parameter 'alpha' is unknown; "),
         (
             ["tune", "train.txt", "--grid", "dropout=0/x", "--out", "new"],
             "--grid dropout=x: dropout is a",
@@ -216,21 +219,21 @@ def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str)
 def test_tuning_finds_what_the_library_finds_and_goes_on(folder: Path) -> None:
     (folder / "grid.toml").write_text("[RankSVM]\nl2 = [0.001, 100]\n")
     start = ("tune", "train.txt", "--ranker", "RankSVM", "--folds", "3", "--workers", "1", "--out", "svm")
-    done = run(*start, "--grid", "l2=0.001/100", "--json", cwd=folder)
+    done = run(*start, "--grid", "alpha=0.001/100", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     train_part = read_letor(folder / "train.txt")
-    found = grid_search(RankSVM(), {"l2": [0.001, 100]}, train_part, folds=3, workers=1)
+    found = grid_search(RankSVM(), {"alpha": [0.001, 100]}, train_part, folds=3, workers=1)
     assert told["best"] == found.best_parameters()
-    means = {row["parameters"]["l2"]: row["mean"] for row in told["candidates"]}
+    means = {row["parameters"]["alpha"]: row["mean"] for row in told["candidates"]}
     assert list(means.values()) == sorted(found.cv_results_["mean_test_ndcg@10"], reverse=True)
     scores = load_ranker(folder / "svm").predict(train_part)
     np.testing.assert_array_equal(scores, found.best_ranker().predict(train_part))
-    assert n_cells(folder / "svm.cells.sqlite") == 6
+    assert n_cells(folder / "svm.jobs.sqlite") == 6
     again = run(*start, "--grid", "grid.toml", "--overwrite", cwd=folder)
     assert again.returncode == 0, again.stderr
-    assert f"the best, l2={told['best']['l2']},".encode() in again.stdout
-    assert n_cells(folder / "svm.cells.sqlite") == 6  # none was measured anew
+    assert f"the best, alpha={told['best']['alpha']},".encode() in again.stdout
+    assert n_cells(folder / "svm.jobs.sqlite") == 6  # none was measured anew
 
 
 @pytest.mark.parametrize(
@@ -239,9 +242,9 @@ def test_tuning_finds_what_the_library_finds_and_goes_on(folder: Path) -> None:
 def test_tune_searches_as_asked(
     folder: Path, tmp_path: Path, way: list[str], method: str, n_candidates: int | None
 ) -> None:
-    grid = {"l2": [0.001, 1, 100]}
+    grid = {"alpha": [0.001, 1, 100]}
     start = ("tune", folder / "train.txt", "--ranker", "RankSVM", "--folds", "3", "--workers", "1")
-    done = run(*start, "--grid", "l2=0.001/1/100", *way, "--out", "svm", "--json", cwd=tmp_path)
+    done = run(*start, "--grid", "alpha=0.001/1/100", *way, "--out", "svm", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     train_part = read_letor(folder / "train.txt")
@@ -257,7 +260,7 @@ def test_tune_searches_as_asked(
     )
     assert told["best"] == found.best_parameters()
     assert len(told["candidates"]) == (n_candidates or 3)
-    assert load_ranker(tmp_path / "svm").l2 == told["best"]["l2"]
+    assert load_ranker(tmp_path / "svm").alpha == told["best"]["alpha"]
 
 
 def n_cells(store: Path) -> int:
@@ -269,7 +272,7 @@ def n_cells(store: Path) -> int:
     "arguments",
     [
         ["train", "-", "--ranker", "RankSVM", "--out", "piped"],
-        ["tune", "-", "--ranker", "RankSVM", "--grid", "l2=1", "--folds", "2", "--out", "piped"],
+        ["tune", "-", "--ranker", "RankSVM", "--grid", "alpha=1", "--folds", "2", "--out", "piped"],
         ["convert", "-", "piped.parquet"],
         ["inspect", "-"],
         ["evaluate", "scores.run-order.txt", "-"],
@@ -327,7 +330,7 @@ def test_an_interrupted_tune_says_how_it_goes_on(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("directranker.model_selection.grid_search", interrupted)
     done = run("tune", "train.txt", "--grid", "dropout=0", "--out", "cut", cwd=folder)
     assert done.returncode == 130
-    assert b"kept in cut.cells.sqlite, and the same command goes on" in done.stderr
+    assert b"kept in cut.jobs.sqlite, and the same command goes on" in done.stderr
 
 
 def test_a_document_that_a_run_cannot_hold_is_told_with_its_query(folder: Path) -> None:
@@ -406,7 +409,7 @@ def test_info_tells_the_members_of_an_ensemble(folder: Path) -> None:
     Ensemble(nets, 2, vary=vary, random_state=0).fit(read_letor(folder / "train.txt")).save(folder / "both")
     told = json.loads(run("info", "both", "--json", cwd=folder).stdout)
     assert told["rankers"] == ["DirectRanker of InContext", "DirectRanker of Standard"]
-    Ensemble(LambdaMART(max_trees=2), 1).fit(read_letor(folder / "train.txt")).save(folder / "trees")
+    Ensemble(LambdaMART(n_estimators=2), 1).fit(read_letor(folder / "train.txt")).save(folder / "trees")
     assert json.loads(run("info", "trees", "--json", cwd=folder).stdout)["rankers"] == ["LambdaMART"]
 
 

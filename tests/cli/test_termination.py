@@ -135,7 +135,7 @@ TUNE = (
 def test_a_search_ends_with_its_workers(place: Path, tmp_path: Path, started: Start) -> None:
     """As a supervisor ends it, which then waits for standard output to be closed."""
     process = started("tune", str(place / "rows.txt"), *TUNE, "--workers", "2", "--out", "best")
-    await_that(lambda: n_stored(tmp_path / "best.cells.sqlite") > 0, process)
+    await_that(lambda: n_stored(tmp_path / "best.jobs.sqlite") > 0, process)
     assert len(processes_of(process.pid)) > 2
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=30)
@@ -144,8 +144,8 @@ def test_a_search_ends_with_its_workers(place: Path, tmp_path: Path, started: St
         r"directranker: interrupted; what was measured is kept in best\.cells\.sqlite.*\n", errors
     )
     await_end_of(process.pid, seconds=10)
-    assert n_stored(tmp_path / "best.cells.sqlite") > 0
-    assert [path.name for path in tmp_path.iterdir()] == ["best.cells.sqlite"]
+    assert n_stored(tmp_path / "best.jobs.sqlite") > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["best.jobs.sqlite"]
 
 
 def n_stored(path: Path) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from directranker import example_dataset, write_letor
-from directranker.persistence import MOST_BYTES
+from directranker.persistence import MAX_BYTES
 
 from commands_here import run_here as run
 
@@ -83,6 +83,6 @@ def test_wrong_names(folder: Path, name: str, message: str) -> None:
 
 
 def test_a_large_model_needs_its_ranker_s_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MOST_BYTES, "weights.safetensors", 100)
+    monkeypatch.setitem(MAX_BYTES, "weights.safetensors", 100)
     assert b"--trust DirectRanker" in run("info", "plain", cwd=folder).stderr
     assert run("info", "plain", "--trust", "DirectRanker", cwd=folder).returncode == 0

@@ -47,7 +47,7 @@ def literal_cost(
     activation: str = "half_tanh",
     pairs: str = "all",
     weight: str | None = None,
-    normalise: str = "queries",
+    reduction: str = "queries",
     threshold: float = 1,
     query_weight: Numbers | None = None,
     document_weight: Numbers | None = None,
@@ -67,7 +67,7 @@ def literal_cost(
         )
         totals.append(sum(w[i] * w[j] for i, j in met))
         weights.append(1.0 if query_weight is None else query_weight[query])
-    return combined(sums, totals, weights, normalise)
+    return combined(sums, totals, weights, reduction)
 
 
 def pair_cost(cost: str, activation: str, o: float, y_i: float, y_j: float) -> float:
@@ -77,14 +77,14 @@ def pair_cost(cost: str, activation: str, o: float, y_i: float, y_j: float) -> f
     return COSTS[cost](TAUS[activation](o), y_i, y_j)
 
 
-def combined(sums: Numbers, totals: Numbers, weights: Numbers, normalise: str) -> float:
+def combined(sums: Numbers, totals: Numbers, weights: Numbers, reduction: str) -> float:
     """The costs of queries as one number."""
-    if normalise == "sum":
+    if reduction == "sum":
         return sum(w * s for w, s in zip(weights, sums, strict=True))
-    if normalise == "pairs":
+    if reduction == "pairs":
         whole = sum(w * t for w, t in zip(weights, totals, strict=True))
         return sum(w * s for w, s in zip(weights, sums, strict=True)) / whole if whole else 0.0
-    if normalise == "root":
+    if reduction == "root":
         weights = [w * math.sqrt(t) for w, t in zip(weights, totals, strict=True)]
     counted = [(w, s / t) for w, s, t in zip(weights, sums, totals, strict=True) if t > 0]
     whole = sum(w for w, _ in counted)

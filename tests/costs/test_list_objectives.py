@@ -32,7 +32,7 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def twin(batch: dict[str, Any], cost: str, normalise: str) -> float:
+def twin(batch: dict[str, Any], cost: str, reduction: str) -> float:
     sums, counts = [], []
     weights = batch["query_weight"] or [1.0] * (len(batch["offsets"]) - 1)
     for start, stop in pairwise(batch["offsets"].tolist()):
@@ -40,18 +40,18 @@ def twin(batch: dict[str, Any], cost: str, normalise: str) -> float:
         own = batch["document_weight"] and batch["document_weight"][start:stop]
         sums.append(literal_list_cost(batch["scores"][start:stop].tolist(), labels, cost, own or None))
         counts.append(float(len(set(labels)) > 1 and (cost != "softmax" or max(labels) > 0)))
-    return combined(sums, counts, weights, normalise)
+    return combined(sums, counts, weights, reduction)
 
 
 @pytest.mark.parametrize("cost", LIST_COSTS)
 @settings(max_examples=100)
-@given(batch=batches(), normalise=st.sampled_from(["queries", "sum"]))
+@given(batch=batches(), reduction=st.sampled_from(["queries", "sum"]))
 def test_kernels_agree_with_the_definition_and_with_autograd(
-    cost: str, batch: dict[str, Any], normalise: str
+    cost: str, batch: dict[str, Any], reduction: str
 ) -> None:
-    objective = Objective(cost, normalise=normalise)
+    objective = Objective(cost, reduction=reduction)
     result = objective(**batch)
-    assert result.cost == pytest.approx(twin(batch, cost, normalise), rel=1e-9, abs=1e-12)
+    assert result.cost == pytest.approx(twin(batch, cost, reduction), rel=1e-9, abs=1e-12)
     leaf = torch.tensor(batch.pop("scores"), requires_grad=True)
     by_torch = torch_objective(objective, leaf, **batch)
     (gradient,) = torch.autograd.grad(by_torch, leaf)
@@ -113,4 +113,4 @@ def test_options_of_pairs_are_refused(option: dict[str, Any]) -> None:
 
 def test_a_mean_over_pairs_is_refused() -> None:
     with pytest.raises(ValueError, match="'softmax' has no pairs; take 'queries' or 'sum'"):
-        Objective("softmax", normalise="pairs")
+        Objective("softmax", reduction="pairs")

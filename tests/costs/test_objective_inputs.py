@@ -29,7 +29,7 @@ ALL = [
         ({"pair_weight": "delta_ncdg"}, r"pair_weight 'delta_ncdg' is unknown; did you mean 'delta_ndcg'\?"),
         ({"pair_weight": "delta_map@3"}, "only 'delta_ndcg' takes a cutoff"),
         ({"pair_weight": "delta_ndcg@0"}, "a whole number from 1 on"),
-        ({"normalise": "mean"}, "normalise 'mean' is unknown; choose from 'queries', 'root', 'pairs', 'sum'"),
+        ({"reduction": "mean"}, "reduction 'mean' is unknown; choose from 'queries', 'root', 'pairs', 'sum'"),
         ({"max_pairs": 0}, "max_pairs is 0; give a whole number from 1 on, or None for all pairs"),
         ({"max_pairs": 2.5}, "max_pairs is 2.5"),
         ({"max_pairs": True}, "max_pairs is True"),
@@ -135,8 +135,8 @@ def test_means_are_weighted_means() -> None:
         "pairs": (first + second + third) / 3,
         "sum": first + second + third,
     }
-    for normalise, cost in expected.items():
-        assert Objective(normalise=normalise, **hinge)(scores, labels, offsets).cost == pytest.approx(cost)
+    for reduction, cost in expected.items():
+        assert Objective(reduction=reduction, **hinge)(scores, labels, offsets).cost == pytest.approx(cost)
     weighted = Objective(**hinge)(scores, labels, offsets, query_weight=[3, 1])
     assert weighted.cost == pytest.approx((3 * first + (second + third) / 2) / 4)
     left_out = Objective(**hinge)(scores, labels, offsets, document_weight=[1, 1, 1, 1, 0])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from directranker.costs import ACTIVATIONS, PAIR_COSTS, Objective, torch_objective
+from directranker.costs.execution import kernel_of
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
 from directranker.costs.pair_kernel import compare_pairs
-from directranker.costs.running import kernel_of
 from directranker.pairs import classes_of
 
 from literal_costs import COSTS, TAUS, literal_cost
@@ -56,7 +56,7 @@ def twin(batch: dict[str, Any], objective: Objective, scores: Floats | None = No
         activation=str(objective.head_activation),
         pairs=objective.pairs,
         weight=objective.pair_weight,  # type: ignore[arg-type]
-        normalise=objective.normalise,
+        reduction=objective.reduction,
         threshold=objective.threshold,
         query_weight=batch["query_weight"],
         document_weight=batch["document_weight"],
@@ -77,7 +77,7 @@ def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, Floats
     batch=batches(),
     pairs=st.sampled_from(["all", "adjacent"]),
     weight=st.sampled_from(WEIGHTS),
-    normalise=st.sampled_from(["queries", "root", "pairs", "sum"]),
+    reduction=st.sampled_from(["queries", "root", "pairs", "sum"]),
     threshold=st.sampled_from([1.0, 2.0]),
 )
 def test_kernels_agree_with_a_double_loop_and_with_autograd(
@@ -86,7 +86,7 @@ def test_kernels_agree_with_a_double_loop_and_with_autograd(
     batch: dict[str, Any],
     pairs: str,
     weight: str | None,
-    normalise: str,
+    reduction: str,
     threshold: float,
 ) -> None:
     objective = Objective(
@@ -94,7 +94,7 @@ def test_kernels_agree_with_a_double_loop_and_with_autograd(
         head_activation=activation,
         pairs=pairs,
         pair_weight=weight,
-        normalise=normalise,
+        reduction=reduction,
         threshold=threshold,
     )
     result = objective(**batch)
@@ -205,11 +205,11 @@ def long_lists(labels: str, spread: float, weighted: bool) -> dict[str, Any]:
 def test_margins_by_sorting_agree_with_the_double_loop_on_long_lists(
     cost: str, pairs: str, labels: str, spread: float, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    objective = Objective(cost, head_activation="identity", pairs=pairs, normalise="sum")
+    objective = Objective(cost, head_activation="identity", pairs=pairs, reduction="sum")
     batch = long_lists(labels, spread, weighted)
     result = objective(**batch)
     assert result.cost == pytest.approx(twin(batch, objective), rel=1e-12)
-    monkeypatch.setattr("directranker.costs.running.compare_by_margins", compare_pairs)
+    monkeypatch.setattr("directranker.costs.execution.compare_by_margins", compare_pairs)
     looped = objective(**batch)
     largest = abs(looped.gradient).max()
     np.testing.assert_allclose(result.gradient, looped.gradient, rtol=1e-12, atol=1e-13 * largest)
@@ -286,8 +286,8 @@ def test_the_cross_entropy_is_exact_at_any_difference(activation: str) -> None:
     scores, offsets = np.stack([o, np.zeros_like(o)], axis=1).ravel(), 2 * np.arange(len(o) + 1)
     batch: dict[str, Any] = {"scores": scores, "relevance": np.tile([1, 0], len(o)), "offsets": offsets}
     for objective in (
-        Objective(head_activation=activation, normalise="sum"),
-        Objective(head_activation=activation, normalise="sum", pair_weight="label_difference"),
+        Objective(head_activation=activation, reduction="sum"),
+        Objective(head_activation=activation, reduction="sum", pair_weight="label_difference"),
     ):
         cost, gradient = autograd(batch, objective)
         assert objective(**batch).cost == pytest.approx(cost, rel=1e-12)

@@ -142,7 +142,7 @@ def test_a_reader_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_ranker_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = example_dataset().select(range(20))
-    old, new = (RankSVM(l2=l2).fit(data) for l2 in (1, 100))
+    old, new = (RankSVM(alpha=alpha).fit(data) for alpha in (1, 100))
     old.save(tmp_path / "model")
     read_bytes = Path.read_bytes
 

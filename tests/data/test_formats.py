@@ -432,10 +432,10 @@ def test_folds_have_the_same_features(tmp_path: Path) -> None:
     assert [fold.name for fold in folds] == ["Fold1", "Fold2", "Fold3", "Fold4", "Fold5"]
     for fold in folds:
         assert fold.train.features.tolist() == [[1, 0, 2, 0]]
-        assert fold.vali.features.tolist() == [[1, 0, 0, 0]]
+        assert fold.validation.features.tolist() == [[1, 0, 0, 0]]
         assert fold.test.features.tolist() == [[0, 0, 0, 1]]
     (fold,) = read_folds(tmp_path, n_folds=1, missing="nan")
-    np.testing.assert_array_equal(fold.vali.features, [[1, np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(fold.validation.features, [[1, np.nan, np.nan, np.nan]])
 
 
 def test_a_missing_fold_file_is_named_before_anything_is_read(tmp_path: Path) -> None:
@@ -447,4 +447,4 @@ def test_a_missing_fold_file_is_named_before_anything_is_read(tmp_path: Path) ->
 
 def test_mq2008_folds(real_data: Path) -> None:
     fold = next(read_folds(real_data / "MQ2008"))
-    assert (fold.train.n_queries, fold.vali.n_queries, fold.test.n_queries) == (471, 157, 156)
+    assert (fold.train.n_queries, fold.validation.n_queries, fold.test.n_queries) == (471, 157, 156)

@@ -62,7 +62,7 @@ def made_up_comparison() -> Comparison:
 
 def _result(name: str, mean: float, published: PublishedValue | None) -> RankerResult:
     folds = (
-        FoldScore("Fold1", mean - 0.01, (mean - 0.01,), {"hidden_layers": [64, 32], "l2": 0.1}),
+        FoldScore("Fold1", mean - 0.01, (mean - 0.01,), {"hidden_layers": [64, 32], "alpha": 0.1}),
         FoldScore("Fold2", mean + 0.01, (mean + 0.01,), {}),
     )
     ndcg = Measured("ndcg@10", mean, 0.01, folds, published)

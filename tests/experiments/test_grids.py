@@ -54,7 +54,7 @@ hidden_layers = [[64], [128, 32]]
 dropout = [0.3]
 
 [[RankSVM]]
-l2 = [0.1, 1.0]
+alpha = [0.1, 1.0]
 
 [[RankSVM]]
 cost = ["hinge"]
@@ -65,7 +65,7 @@ DirectRanker:
   hidden_layers: [[64], [128, 32]]
   dropout: [0.3]
 RankSVM:
-  - l2: [0.1, 1.0]
+  - alpha: [0.1, 1.0]
   - cost: [hinge]
 """
 
@@ -75,7 +75,7 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
     (tmp_path / name).write_text(text)
     grid = as_grid(tmp_path / name)
     assert grid["DirectRanker"] == {"hidden_layers": [(64,), (128, 32)], "dropout": [0.3]}
-    assert grid["RankSVM"] == [{"l2": [0.1, 1.0]}, {"cost": ["hinge"]}]
+    assert grid["RankSVM"] == [{"alpha": [0.1, 1.0]}, {"cost": ["hinge"]}]
     assert grid["LambdaMART"] == {}
     assert as_grid(str(tmp_path / name)) == grid
 
@@ -87,25 +87,25 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
         (
             "g.toml",
             "[LambdaMART]\nn_leafs = [7]",
-            "g.toml, LambdaMART: parameter 'n_leafs' is unknown; did you mean 'n_leaves'?",
+            "g.toml, LambdaMART: parameter 'num_leafs' is unknown; did you mean 'num_leaves'?",
         ),
         ("g.toml", "[RankSVM]\nrandom_state = [7]", "g.toml, RankSVM: parameter 'random_state' is unknown"),
         ("g.toml", "[Ensemble]\nranker__metric = ['map']", "parameter 'ranker__metric' is unknown"),
-        ("g.toml", "[RankSVM]\nl2 = 0.5", "g.toml, RankSVM: l2 is 0.5; give a list of values to try"),
-        ("g.toml", "[RankSVM]\nl2 = []", "g.toml, RankSVM: l2 is []; give a list of values to try"),
+        ("g.toml", "[RankSVM]\nl2 = 0.5", "g.toml, RankSVM: alpha is 0.5; give a list of values to try"),
+        ("g.toml", "[RankSVM]\nl2 = []", "g.toml, RankSVM: alpha is []; give a list of values to try"),
         ("g.toml", "RankSVM = 3", "g.toml, RankSVM: has 3; give parameters"),
         ("g.toml", "[RankSVM\n", "g.toml: cannot be read: Expected ']'"),
         ("g.yaml", "RankSVM: [1", "g.yaml: cannot be read: while parsing a flow sequence"),
         ("g.yaml", "- 1", "g.yaml: names no ranker"),
         ("g.yaml", "", "g.yaml: names no ranker"),
         ("g.yaml", "\xff", "g.yaml: names no ranker"),
-        ("g.yaml", "RankSVM: {l2: &a [*a]}", "g.yaml: cannot be read: aliases are not supported"),
-        ("g.yaml", "RankSVM: &a\n  l2: *a", "g.yaml: cannot be read: aliases are not supported"),
-        ("g.yaml", "RankSVM: {l2: [!!int '']}", "g.yaml: cannot be read: tags are not supported"),
+        ("g.yaml", "RankSVM: {alpha: &a [*a]}", "g.yaml: cannot be read: aliases are not supported"),
+        ("g.yaml", "RankSVM: &a\n  alpha: *a", "g.yaml: cannot be read: aliases are not supported"),
+        ("g.yaml", "RankSVM: {alpha: [!!int '']}", "g.yaml: cannot be read: tags are not supported"),
         ("g.yaml", "RankSVM: " + "[" * 5000, "g.yaml: cannot be read: values are nested too deeply"),
-        ("g.yaml", "RankSVM: {l2: [" + "9" * 5000 + "]}", "g.yaml: cannot be read: Exceeds the limit"),
-        ("g.yaml", "RankSVM: {l2: [2001-99-99]}", "g.yaml: cannot be read: month must be in 1..12"),
-        ("g.yaml", "3: {l2: [1]}", "g.yaml: ranker 3 is unknown"),
+        ("g.yaml", "RankSVM: {alpha: [" + "9" * 5000 + "]}", "g.yaml: cannot be read: Exceeds the limit"),
+        ("g.yaml", "RankSVM: {alpha: [2001-99-99]}", "g.yaml: cannot be read: month must be in 1..12"),
+        ("g.yaml", "3: {alpha: [1]}", "g.yaml: ranker 3 is unknown"),
         ("g.toml", "a = " + "[" * 5000, "g.toml: values are nested too deeply"),
         ("g.toml", "#" * (1 << 20) + "\n", "g.toml: is larger than 1 MB"),
         ("g.csv", "", "is unknown; choose from 'quick', 'paper', or a .toml or .yaml file"),

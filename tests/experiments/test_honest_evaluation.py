@@ -25,15 +25,15 @@ QUICK: dict[str, dict[str, list[Any]]] = {
     "DirectRanker": {"max_epochs": [8], "hidden_layers": [(128,), (256,)]},
     "RankNet": {"max_epochs": [8], "learning_rate": [0.01, 0.05]},
     "ListNet": {"max_epochs": [8], "learning_rate": [0.01], "hidden_layers": [(8,), (16,)]},
-    "LambdaMART": {"max_trees": [30], "n_leaves": [3, 7]},
-    "AdaRank": {"max_rounds": [50], "tolerance": [0.0, 0.002]},
-    "ESRank": {"generations": [100, 200]},
-    "IESRRank": {"generations": [50, 100]},
-    "IESVMRank": {"generations": [50, 100]},
+    "LambdaMART": {"n_estimators": [30], "num_leaves": [3, 7]},
+    "AdaRank": {"max_iter": [50], "tol": [0.0, 0.002]},
+    "ESRank": {"n_generations": [100, 200]},
+    "IESRRank": {"n_generations": [50, 100]},
+    "IESVMRank": {"n_generations": [50, 100]},
     "LambdaDirectRanker": {"max_epochs": [8], "dropout": [0.0, 0.5]},
-    "CoordinateAscent": {"restarts": [1, 2], "max_rounds": [3]},
-    "RankSVM": {"l2": [0.03, 0.3]},
-    "Ensemble": {"n": [2], "ranker__max_epochs": [4, 8]},
+    "CoordinateAscent": {"n_restarts": [1, 2], "max_iter": [3]},
+    "RankSVM": {"alpha": [0.03, 0.3]},
+    "Ensemble": {"n_estimators": [2], "ranker__max_epochs": [4, 8]},
 }
 
 
@@ -63,7 +63,7 @@ def with_column(
 
 def compared(folds: list[Fold], rankers: str = "all") -> Comparison:
     return compare_rankers(
-        folds, rankers=rankers, grid=QUICK, metrics=[METRIC], inner_folds="vali", seeds=1, workers=1
+        folds, rankers=rankers, grid=QUICK, metrics=[METRIC], inner_folds="validation", seeds=1, workers=1
     )
 
 
@@ -96,7 +96,7 @@ def told_by_the_last_feature(of_train: Callable[..., Any], of_test: Callable[...
         Fold(
             fold.name,
             with_column(fold.train, of_train, rng),
-            with_column(fold.vali, of_train, rng),
+            with_column(fold.validation, of_train, rng),
             with_column(fold.test, of_test, rng),
         )
         for fold in rotated_folds(made_up(rng), n_folds=3)

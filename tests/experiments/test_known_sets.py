@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from directranker import DataError, Fold, RankingDataset, example_dataset, write_letor
+from directranker.data.folds import SPLITS
 from directranker.experiments.known_sets import KnownSet, known_set
 from directranker.experiments.protocol import by_protocol, open_folds, rotated_folds
 from directranker.experiments.published import published_seconds, published_value
@@ -76,12 +77,15 @@ def test_ranklib_without_preprocessing_is_noted_on_web10k_alone() -> None:
 def test_folds_are_rotated_by_query() -> None:
     data = example_dataset()
     folds = rotated_folds(data, random_state=3)
-    ids = [{part: set(getattr(fold, part).query_ids) for part in ("train", "vali", "test")} for fold in folds]
+    ids = [
+        {part: set(getattr(fold, part).query_ids) for part in ("train", "validation", "test")}
+        for fold in folds
+    ]
     assert [fold.name for fold in folds] == ["Fold1", "Fold2", "Fold3", "Fold4", "Fold5"]
     for k, fold in enumerate(ids):
-        assert fold["train"] | fold["vali"] | fold["test"] == set(data.query_ids)
-        assert len(fold["train"]) + len(fold["vali"]) + len(fold["test"]) == data.n_queries
-        assert fold["vali"] == ids[(k + 1) % 5]["test"]
+        assert fold["train"] | fold["validation"] | fold["test"] == set(data.query_ids)
+        assert len(fold["train"]) + len(fold["validation"]) + len(fold["test"]) == data.n_queries
+        assert fold["validation"] == ids[(k + 1) % 5]["test"]
     assert set.union(*(fold["test"] for fold in ids)) == set(data.query_ids)
     again, other = (rotated_folds(data, random_state=seed)[0].test for seed in (3, 4))
     assert again.equals(folds[0].test)
@@ -105,20 +109,20 @@ def test_the_protocol_binarises_and_leaves_out_queries() -> None:
     fold = by_protocol(small_fold(), 1)
     assert fold.test.relevance.tolist() == [0, 1, 1, 0]
     assert fold.train.query_ids.tolist() == ["a", "b"]
-    assert by_protocol(small_fold(), 2).vali.query_ids.tolist() == ["a"]
+    assert by_protocol(small_fold(), 2).validation.query_ids.tolist() == ["a"]
     assert by_protocol(small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
     with pytest.raises(DataError, match="Fold1: no query of train has a document with a label of 3"):
         by_protocol(small_fold(), 3)
-    empty = replace(small_fold(), vali=small_fold().vali.select([]))
-    with pytest.raises(DataError, match="Fold1: vali holds no query; a comparison needs all three parts"):
+    empty = replace(small_fold(), validation=small_fold().validation.select([]))
+    with pytest.raises(DataError, match="Fold1: validation holds no query; a comparison needs"):
         by_protocol(empty, None)
 
 
 def write_fold_folder(folder: Path, n_folds: int = 5) -> None:
     for fold in rotated_folds(example_dataset().select(range(15)), n_folds=n_folds):
         (folder / fold.name).mkdir(parents=True)
-        for part in ("train", "vali", "test"):
-            write_letor(getattr(fold, part), folder / fold.name / f"{part}.txt")
+        for split, stem in SPLITS.items():
+            write_letor(getattr(fold, split), folder / fold.name / f"{stem}.txt")
 
 
 def test_published_figures_need_the_set_its_folds_and_its_labels(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directranker import AdaRank, CellStore, RankSVM, make_synthetic, ndcg
+from directranker import AdaRank, JobStore, RankSVM, make_synthetic, ndcg
 from directranker.cli.sensitivity import DEFAULT_VALUES
 from directranker.experiments.claims import check_claims
 from directranker.experiments.sensitivity import (
@@ -51,7 +51,7 @@ def test_noise_falls_on_the_test_labels_unless_told_otherwise() -> None:
 
 
 def test_a_training_shows_no_bar_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    measure_setting(SMALL, AdaRank(max_rounds=2, progress=True), seed=0)
+    measure_setting(SMALL, AdaRank(max_iter=2, progress=True), seed=0)
     assert capsys.readouterr() == ("", "")  # all trainings of the studies share one
 
 
@@ -73,12 +73,12 @@ def test_the_papers_ranker() -> None:
     ],
 )
 def test_values_that_cannot_be_are_told(study: str, value: float, problem: str, tmp_path: Path) -> None:
-    with CellStore(tmp_path / "cells.sqlite") as store, pytest.raises(ValueError, match=problem):
+    with JobStore(tmp_path / "jobs.sqlite") as store, pytest.raises(ValueError, match=problem):
         run_studies({study: [value]}, store, rankers=["RankSVM"], setting=SMALL, workers=1)
 
 
 def test_what_is_named_twice_counts_once(tmp_path: Path) -> None:
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         studies = {"features": [3, 3.0]}
         (found,) = run_studies(studies, store, rankers=["RankSVM"] * 2, n_sets=2, setting=SMALL, workers=1)
     assert (found.value, found.n_sets) == (3, 2)
@@ -88,7 +88,7 @@ def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
 
     def run(values: list[float]) -> list[Point]:
-        with CellStore(tmp_path / "cells.sqlite") as store:
+        with JobStore(tmp_path / "jobs.sqlite") as store:
             return run_studies(
                 {"noise": values, "features": [6]},
                 store,

@@ -13,7 +13,7 @@ import pytest
 from directranker import StorageError
 from directranker.experiments.published import published_seconds
 from directranker.experiments.results import read_results, write_results
-from directranker.experiments.table_cells import legend, protocol_of, published_notes, score_cell
+from directranker.experiments.table_values import legend, protocol_of, published_notes, score_cell
 from directranker.experiments.tables import as_csv, as_latex, as_markdown, write_tables
 
 from made_up_comparison import NOTE, made_up_comparison
@@ -76,7 +76,7 @@ def test_the_protocol_is_told() -> None:
         "1 seed;",
     ):
         assert part in words
-    request = {**comparison.request, "threshold": None, "inner_folds": "vali", "seeds": 3}
+    request = {**comparison.request, "threshold": None, "inner_folds": "validation", "seeds": 3}
     words = protocol_of(replace(comparison, request=request))
     for part in ("labels as they are", "chosen on the validation part", "3 seeds;"):
         assert part in words

@@ -15,7 +15,7 @@ from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker, Ran
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4), "teacher": None}
 IN_BINS = DirectRanker(**QUICK, transform="piecewise-linear")
-TREES: dict[str, Any] = {"max_trees": 6, "min_leaf_documents": 5, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 6, "min_child_samples": 5, "random_state": 0}
 ANYWHERE = ("onnx", "c")
 ENGINES = ("solr", "elasticsearch")
 
@@ -39,9 +39,9 @@ def ensemble(ranker: Ranker, vary: Any = None) -> Ensemble:
         (DirectRanker(**{**QUICK, "hidden_layers": ()}), None, ANYWHERE),
         (IN_BINS, {"hidden_layers": [(6,), (17,)]}, ANYWHERE),
         (IN_BINS, {"transform": ["standard", "piecewise-linear"]}, ANYWHERE),
-        (RankSVM(transform="standard"), {"l2": [0.01, 10.0]}, (*ANYWHERE, *ENGINES)),
+        (RankSVM(transform="standard"), {"alpha": [0.01, 10.0]}, (*ANYWHERE, *ENGINES)),
         (RankSVM(), {"transform": ["standard", "signed-log"]}, ANYWHERE),
-        (LambdaMART(**TREES), {"n_leaves": [3, 7]}, (*ANYWHERE, *ENGINES, "elasticsearch-ranklib")),
+        (LambdaMART(**TREES), {"num_leaves": [3, 7]}, (*ANYWHERE, *ENGINES, "elasticsearch-ranklib")),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else str(value),
 )

@@ -20,7 +20,7 @@ from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ra
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40)}
 BOTH = {"transform": ["in-context", "piecewise-linear"]}
 IN_CONTEXT = DirectRanker(**QUICK, transform="in-context")
-TREES: dict[str, Any] = {"max_trees": 12, "min_leaf_documents": 5, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 12, "min_child_samples": 5, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ RANKERS: list[Ranker] = [
     DirectRanker(**QUICK, normalisation="layer", activation="silu"),
     DirectRanker(**{**QUICK, "hidden_layers": ()}),
     RankSVM(),
-    AdaRank(max_rounds=3, transform="piecewise-linear"),
+    AdaRank(max_iter=3, transform="piecewise-linear"),
     LambdaMART(**TREES),
 ]
 
@@ -98,7 +98,7 @@ def test_missing_values_and_edges_anywhere(data: RankingDataset, tmp_path: Path,
         (DirectRanker(**QUICK, transform="standard", normalisation="batch"), ["solr"]),
         (DirectRanker(**QUICK, activation="leaky_relu"), ["solr"]),
         (DirectRanker(**QUICK, transform="none", activation="sigmoid"), ["solr"]),
-        (AdaRank(max_rounds=3, transform="piecewise-linear"), ["solr"]),
+        (AdaRank(max_iter=3, transform="piecewise-linear"), ["solr"]),
         (RankSVM(transform="standard"), ["solr", "elasticsearch"]),
         (RankSVM(transform="none"), ["solr", "elasticsearch"]),
         (LambdaMART(**TREES), ["solr", "elasticsearch", "elasticsearch-ranklib"]),
@@ -119,7 +119,7 @@ def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_p
     [
         (DirectRanker(**QUICK, transform="standard"), ["solr"]),
         (DirectRanker(**QUICK), ["solr"]),
-        (AdaRank(max_rounds=3, transform="piecewise-linear"), ["solr"]),
+        (AdaRank(max_iter=3, transform="piecewise-linear"), ["solr"]),
         (RankSVM(transform="standard"), ["solr", "elasticsearch"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "-".join(value),
@@ -232,7 +232,7 @@ def test_what_float32_is_too_coarse_for_is_told(data: RankingDataset, tmp_path: 
     """A lone mean far from 0 that float32 does not know, and a LinearModel has nothing to make up for it."""
     features = 7.5484e7 + 8 * data.relevance[:, None]
     far = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
-    ranker = AdaRank(max_rounds=1, transform="standard").fit(far)
+    ranker = AdaRank(max_iter=1, transform="standard").fit(far)
     assert export_ranker(ranker, tmp_path / "c", to="c", rows=far).largest_difference < 2e-6
     for to in ("solr", "elasticsearch"):
         with pytest.raises(ExportError, match=r"not exact: .* moved nearer to 0, or export to 'onnx' or 'c'"):

@@ -32,7 +32,7 @@ from directranker.metrics import (
 
 
 @dataclass
-class Lists:
+class QueryGroups:
     """Many lists of many lengths, some without a relevant document, some with a single one."""
 
     labels: NDArray[np.int64]
@@ -52,17 +52,17 @@ class Lists:
 
 
 @pytest.fixture(scope="module")
-def lists() -> Lists:
+def lists() -> QueryGroups:
     rng = np.random.default_rng(11)
     offsets = np.r_[0, np.cumsum(np.r_[rng.integers(1, 30, 40), 300, 2, 1])]
     labels = rng.choice(4, size=offsets[-1], p=[0.6, 0.2, 0.1, 0.1])
     labels[offsets[3] : offsets[5]] = 0
     labels[-1] = 0
     distinct = rng.permutation(len(labels)).astype(float)
-    return Lists(labels, distinct, rng.integers(0, 6, len(labels)).astype(float), offsets)
+    return QueryGroups(labels, distinct, rng.integers(0, 6, len(labels)).astype(float), offsets)
 
 
-def as_lightgbm(lists: Lists, scores: NDArray[np.float64], metric: str, k: int) -> float:
+def as_lightgbm(lists: QueryGroups, scores: NDArray[np.float64], metric: str, k: int) -> float:
     """LightGBM's own figure for given scores: they are the start, and nothing is learnt."""
     n = len(scores)
     data = lightgbm.Dataset(
@@ -84,7 +84,7 @@ def as_lightgbm(lists: Lists, scores: NDArray[np.float64], metric: str, k: int) 
     return float(seen["data"][f"{metric}@{k}"][0])
 
 
-def as_xgboost(lists: Lists, scores: NDArray[np.float64], metric: str, labels: NDArray[Any]) -> float:
+def as_xgboost(lists: QueryGroups, scores: NDArray[np.float64], metric: str, labels: NDArray[Any]) -> float:
     """XGBoost's own figure for given scores: they are the base margin, and nothing is learnt."""
     data = xgboost.DMatrix(np.zeros((len(scores), 1)), labels, base_margin=scores)
     data.set_group(lists.lengths)
@@ -96,7 +96,7 @@ def as_xgboost(lists: Lists, scores: NDArray[np.float64], metric: str, labels: N
 
 @pytest.mark.parametrize("k", [1, 3, 10, 100])
 @pytest.mark.parametrize("ties", ["distinct", "tied"])
-def test_lightgbm(lists: Lists, k: int, ties: str) -> None:
+def test_lightgbm(lists: QueryGroups, k: int, ties: str) -> None:
     scores = getattr(lists, ties)
     for metric in ("ndcg", "map"):
         (ours,) = evaluate(
@@ -107,7 +107,7 @@ def test_lightgbm(lists: Lists, k: int, ties: str) -> None:
 
 @pytest.mark.parametrize("k", [1, 3, 10, 100])
 @pytest.mark.parametrize("ties", ["distinct", "tied"])
-def test_xgboost_shares_the_convention_of_lightgbm(lists: Lists, k: int, ties: str) -> None:
+def test_xgboost_shares_the_convention_of_lightgbm(lists: QueryGroups, k: int, ties: str) -> None:
     scores, relevant = getattr(lists, ties), (lists.labels > 0).astype(float)
     options: dict[str, Any] = {"k": k, "offsets": lists.offsets, "convention": "lightgbm"}
     for ours, theirs in (
@@ -124,7 +124,7 @@ def test_xgboost_shares_the_convention_of_lightgbm(lists: Lists, k: int, ties: s
 
 @pytest.mark.parametrize("k", [1, 3, 10, None])
 @pytest.mark.parametrize("ties", ["distinct", "tied"])
-def test_sklearn(lists: Lists, k: int | None, ties: str) -> None:
+def test_sklearn(lists: QueryGroups, k: int | None, ties: str) -> None:
     scores = getattr(lists, ties)
     rows = [(labels[None], row[None]) for labels, row in lists.each(scores) if len(row) > 1]
     long_enough = lists.lengths > 1  # scikit-learn refuses lists of one document
@@ -134,7 +134,7 @@ def test_sklearn(lists: Lists, k: int | None, ties: str) -> None:
         np.testing.assert_allclose(values[long_enough], expected, rtol=1e-12, atol=1e-15)
 
 
-def test_sklearn_average_precision_where_no_scores_are_equal(lists: Lists) -> None:
+def test_sklearn_average_precision_where_no_scores_are_equal(lists: QueryGroups) -> None:
     values = average_precision(
         lists.labels, lists.distinct, offsets=lists.offsets, convention="sklearn", per_query=True
     )
@@ -143,7 +143,7 @@ def test_sklearn_average_precision_where_no_scores_are_equal(lists: Lists) -> No
             assert value == pytest.approx(average_precision_score(labels > 0, row))
 
 
-def test_sklearn_label_ranking_takes_the_worst_case(lists: Lists) -> None:
+def test_sklearn_label_ranking_takes_the_worst_case(lists: QueryGroups) -> None:
     binary = [(labels > 0, row) for labels, row in lists.each(lists.tied) if (labels > 0).sum() == 1]
     assert len(binary) > 2
     for labels, row in binary:
@@ -151,7 +151,7 @@ def test_sklearn_label_ranking_takes_the_worst_case(lists: Lists) -> None:
         assert average_precision(labels, row, ties="worst") == pytest.approx(theirs)
 
 
-def as_trec(lists: Lists, scores: NDArray[np.float64], measure: Any) -> list[float]:
+def as_trec(lists: QueryGroups, scores: NDArray[np.float64], measure: Any) -> list[float]:
     """trec_eval's own figures; its rule for equal scores, the last name first, is made input order."""
     judged, ranked = {}, {}
     for query, (labels, row) in enumerate(lists.each(scores)):
@@ -175,7 +175,7 @@ def as_trec(lists: Lists, scores: NDArray[np.float64], measure: Any) -> list[flo
         ("mrr", ir_measures.RR),
     ],
 )
-def test_trec(lists: Lists, name: str, theirs: Any, ties: str) -> None:
+def test_trec(lists: QueryGroups, name: str, theirs: Any, ties: str) -> None:
     scores = getattr(lists, ties)
     ours = evaluate_per_query(lists.labels, scores, metrics=name, offsets=lists.offsets, convention="trec")[
         name
@@ -183,7 +183,7 @@ def test_trec(lists: Lists, name: str, theirs: Any, ties: str) -> None:
     np.testing.assert_allclose(ours, as_trec(lists, scores, theirs), rtol=1e-12)
 
 
-def test_trec_with_a_threshold(lists: Lists) -> None:
+def test_trec_with_a_threshold(lists: QueryGroups) -> None:
     ours = average_precision(
         lists.labels, lists.tied, offsets=lists.offsets, convention="trec", threshold=2, per_query=True
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from directranker import CellStore, RankingDataset
+from directranker import JobStore, RankingDataset
 from directranker.model_selection import Fit, Part, Progress, run_fits
 from directranker.model_selection.fingerprints import data_fingerprint
 from directranker.rankers import DirectRanker
@@ -58,7 +58,7 @@ def lines_of(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def scores_in(store: CellStore, fits: list[Fit], data: dict[str, RankingDataset]) -> list[float]:
+def scores_in(store: JobStore, fits: list[Fit], data: dict[str, RankingDataset]) -> list[float]:
     """The scores of all cells of these fits."""
     prints = {name: data_fingerprint(one) for name, one in data.items()}
     keys = [key for fit in fits for key in fit.keys(prints).values()]
@@ -68,7 +68,7 @@ def scores_in(store: CellStore, fits: list[Fit], data: dict[str, RankingDataset]
 
 def stored(folder: Path) -> int:
     """How many cells there are, by SQLite itself."""
-    connection = sqlite3.connect(folder / "cells.sqlite", timeout=30)
+    connection = sqlite3.connect(folder / "jobs.sqlite", timeout=30)
     n = int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
     connection.close()
     return n
@@ -77,7 +77,7 @@ def stored(folder: Path) -> int:
 def search(folder: Path, workers: int, result: str = "result.json") -> None:
     """Some short trainings; in the end their scores."""
     fits, data = counting_fits(folder / "log", seconds=0.05), {"all": made_up()}
-    with CellStore(folder / "cells.sqlite") as store:
+    with JobStore(folder / "jobs.sqlite") as store:
         run_fits(fits, data, store, workers=workers)
         (folder / result).write_text(json.dumps(scores_in(store, fits, data)))
 
@@ -92,7 +92,7 @@ def interrupted_search(folder: Path, workers: int) -> None:
     ranker = DirectRanker(max_epochs=2, early_stopping=False)
     fits = [fit_of(ranker, seed=seed) for seed in range(2)]
     fits += [fit_of(ranker, seed=seed, parameters={"max_epochs": 10**6}) for seed in range(2, 6)]
-    with CellStore(folder / "cells.sqlite") as store:
+    with JobStore(folder / "jobs.sqlite") as store:
         try:
             run_fits(fits, {"all": made_up()}, store, workers=workers, progress=tell)
         except KeyboardInterrupt:

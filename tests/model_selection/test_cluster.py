@@ -16,7 +16,7 @@ from typing import Any
 import dask
 import pytest
 
-from directranker import CellStore, FitError, Fold, nested_grid_search
+from directranker import FitError, Fold, JobStore, nested_grid_search
 from directranker.model_selection import run_fits
 from directranker.model_selection.workers import Task
 from directranker.rankers import DirectRanker
@@ -75,7 +75,7 @@ def test_a_worker_that_dies_changes_nothing(two_workers: Cluster, tmp_path: Path
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         run_fits(fits, data, store, cluster=two_workers.address)
         killer.join()
         scores = scores_in(store, fits, data)
@@ -84,13 +84,13 @@ def test_a_worker_that_dies_changes_nothing(two_workers: Cluster, tmp_path: Path
     assert two_workers.workers[0].poll() is not None
     assert N_FITS <= n_lines <= N_FITS + 3
     fits = counting_fits(tmp_path / "another")
-    with CellStore(tmp_path / "another.sqlite") as store:
+    with JobStore(tmp_path / "another.sqlite") as store:
         run_fits(fits, data, store, workers=1)
         assert scores == scores_in(store, fits, data)
     # The same workers, one of them gone, run a search of another kind, and a training that fails.
     check_a_nested_search(two_workers, folds_of(made_up()))
     with (
-        CellStore(tmp_path / "failing.sqlite") as store,
+        JobStore(tmp_path / "failing.sqlite") as store,
         pytest.raises(FitError, match=r"training of Fatal .*no such luck"),
     ):
         run_fits([fit_of(Fatal("wrong", n)) for n in range(4)], data, store, cluster=two_workers.address)
@@ -107,7 +107,7 @@ def check_a_nested_search(two_workers: Cluster, folds: list[Fold]) -> None:
 
 def test_no_scheduler_and_no_dask_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fits, data = [fit_of(Fatal())], {"all": made_up()}
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         with (
             dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
             pytest.raises(FitError, match=r"no Dask scheduler answers at 127\.0\.0\.1:1 "),

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from directranker import Metric, RankingDataset
 from directranker.encoding import PiecewiseLinear, Standard
 from directranker.model_selection import Fit, Part, cells, fingerprints
-from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.digests import describe, digest_of
 from directranker.model_selection.fingerprints import VERSIONS_OF, code_fingerprint, data_fingerprint
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, RankSVM
 
@@ -174,7 +174,7 @@ def test_descriptions_tell_values_apart() -> None:
             0.0,
         ),
         *(scaled, partial(scaled, by=1), partial(scaled, by=2), dict, torch.nn.ReLU, np.sum, len),
-        *(torch.nn.Linear(1, 1), RankSVM(), RankSVM(l2=1), Ensemble(RankSVM()), CountingRanker()),
+        *(torch.nn.Linear(1, 1), RankSVM(), RankSVM(alpha=1), Ensemble(RankSVM()), CountingRanker()),
         *(Metric("ndcg"), Metric("ndcg", 5), make_pipeline(Standard(), RankSVM()), make_pipeline(RankSVM())),
     ]
     words = [digest_of(describe(value)) for value in values]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directranker import CellStore
+from directranker import JobStore
 from directranker.model_selection import run_fits, workers
 from directranker.model_selection.threads import cores_given
 
@@ -36,7 +36,7 @@ BOTH = [1, pytest.param(2, marks=TWO_CORES)]
 def uninterrupted(folder: Path) -> list[float]:
     # The log's name is a parameter of the ranker, but does not change its scores.
     fits, data = counting_fits(folder / "another"), {"all": made_up()}
-    with CellStore(folder / "another.sqlite") as store:
+    with JobStore(folder / "another.sqlite") as store:
         run_fits(fits, data, store, workers=1)
         return scores_in(store, fits, data)
 

@@ -14,16 +14,16 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from directranker import (
-    CellStore,
-    Entry,
     Fold,
+    JobStore,
     NestedResult,
+    RankerGrid,
     RankingDataset,
     evaluate_per_query,
     nested_grid_search,
     nested_searches,
 )
-from directranker.model_selection import Plan, Progress, count_cells, trained_for
+from directranker.model_selection import Plan, Progress, count_jobs, trained_for
 from directranker.rankers import AdaRank, LambdaMART, RankSVM
 
 from search_processes import lines_of
@@ -37,7 +37,7 @@ def literal_nested_search(
     ranker: Any, candidates: list[dict[str, Any]], fold: Fold, metric: str, inner: int | str
 ) -> tuple[dict[str, Any], Labels]:
     """The chosen parameters and the value of each test query, by scikit-learn's parts and plain loops."""
-    train, vali, test = fold.train, fold.vali, fold.test
+    train, vali, test = fold.train, fold.validation, fold.test
 
     def values(parameters: dict[str, Any], learnt: RankingDataset, measured: RankingDataset) -> Labels:
         fitted = clone(trained_for(ranker, metric)).set_params(**parameters, random_state=0)
@@ -53,7 +53,7 @@ def literal_nested_search(
         )
         return by_query[metric]
 
-    if inner == "vali":
+    if inner == "validation":
         splits = [(train, vali)]
     else:
         rows = GroupKFold(int(inner)).split(train.features, groups=train.qid)
@@ -64,11 +64,11 @@ def literal_nested_search(
     return best, values(best, train, test)
 
 
-@pytest.mark.parametrize("inner", [3, "vali"])
-@pytest.mark.parametrize("ranker", [AdaRank(max_rounds=8), LambdaMART(max_trees=8, min_leaf_documents=5)])
+@pytest.mark.parametrize("inner", [3, "validation"])
+@pytest.mark.parametrize("ranker", [AdaRank(max_iter=8), LambdaMART(n_estimators=8, min_child_samples=5)])
 def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
     folds = folds_of(made_up(60))
-    name = "negative" if isinstance(ranker, AdaRank) else "n_leaves"
+    name = "negative" if isinstance(ranker, AdaRank) else "num_leaves"
     candidates: list[dict[str, Any]] = [
         {name: value} for value in ((False, True) if name == "negative" else (2, 8))
     ]
@@ -88,7 +88,7 @@ def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
 
 def test_seeds_come_before_folds(tmp_path: Path) -> None:
     folds, log = folds_of(made_up(40), 3), tmp_path / "log"
-    ranker, store = CountingRanker(str(log)), tmp_path / "cells.sqlite"
+    ranker, store = CountingRanker(str(log)), tmp_path / "jobs.sqlite"
     seen: list[Progress] = []
     found = nested_grid_search(
         ranker,
@@ -129,20 +129,20 @@ def test_one_candidate_needs_no_inner_trainings(tmp_path: Path) -> None:
     assert len(found.of("map")[0].inner_scores) == 0
 
 
-def entries_of(log: Path) -> list[Entry]:
+def entries_of(log: Path) -> list[RankerGrid]:
     return [
-        Entry("many", CountingRanker(str(log)), {"power": [0.5, 1.0, 2.0]}),
-        Entry("one", CountingRanker(str(log)), {"seconds": [0.001]}),
+        RankerGrid("many", CountingRanker(str(log)), {"power": [0.5, 1.0, 2.0]}),
+        RankerGrid("one", CountingRanker(str(log)), {"seconds": [0.001]}),
     ]
 
 
 def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
     log, folds = tmp_path / "log", folds_of(made_up())
     entries = entries_of(log)
-    planned = Plan(entries, folds, ("ndcg@10", "map"), inner_folds=2, seeds=2).cell_keys()
+    planned = Plan(entries, folds, ("ndcg@10", "map"), inner_folds=2, seeds=2).job_keys()
     planned = json.loads(json.dumps(planned))
-    with CellStore(tmp_path / "cells.sqlite") as store:
-        assert count_cells(planned, store) == {"many": (0, 2 * 2 * (3 * 2 + 2)), "one": (0, 2 * 2 * 2)}
+    with JobStore(tmp_path / "jobs.sqlite") as store:
+        assert count_jobs(planned, store) == {"many": (0, 2 * 2 * (3 * 2 + 2)), "one": (0, 2 * 2 * 2)}
         stop_after = 5
 
         def interrupt(progress: Progress) -> None:
@@ -152,9 +152,9 @@ def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
         options: dict[str, Any] = {"inner_folds": 2, "seeds": 2, "workers": 1, "store": store}
         with pytest.raises(KeyboardInterrupt):
             nested_searches(entries, folds, progress=interrupt, **options)
-        assert count_cells(planned, store) == {"many": (6, 32), "one": (0, 8)}
+        assert count_jobs(planned, store) == {"many": (6, 32), "one": (0, 8)}
         found = nested_searches(entries, folds, **options)
-        assert count_cells(planned, store) == {"many": (32, 32), "one": (8, 8)}
+        assert count_jobs(planned, store) == {"many": (32, 32), "one": (8, 8)}
         n_fits = len(lines_of(log))
         again = nested_searches(entries, folds, **options)
         assert len(lines_of(log)) == n_fits
@@ -184,7 +184,9 @@ def test_wrong_plans_are_told(tmp_path: Path) -> None:
 
 
 def score_of(folds: list[Fold]) -> NestedResult:
-    return nested_grid_search(RankSVM(), {"l2": [0.01, 1.0]}, folds, metrics="map", inner_folds=2, workers=1)
+    return nested_grid_search(
+        RankSVM(), {"alpha": [0.01, 1.0]}, folds, metrics="map", inner_folds=2, workers=1
+    )
 
 
 def with_column(data: RankingDataset, column: Labels) -> RankingDataset:
@@ -196,7 +198,9 @@ def with_column(data: RankingDataset, column: Labels) -> RankingDataset:
 def tempting(fold: Fold, seed: int, *, leak: float) -> Fold:
     """With a feature that is noise, but on the test part the label plus a constant of the query."""
     rng = np.random.default_rng(seed)
-    train, vali = (with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.vali))
+    train, vali = (
+        with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.validation)
+    )
     constants = np.repeat(rng.normal(size=fold.test.n_queries), np.diff(fold.test.offsets))
     return Fold(fold.name, train, vali, with_column(fold.test, constants + leak * fold.test.relevance))
 

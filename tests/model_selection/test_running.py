@@ -17,7 +17,7 @@ import pytest
 import torch
 from joblib.externals.loky import get_reusable_executor
 
-from directranker import CellStore, FitError, evaluate
+from directranker import FitError, JobStore, evaluate
 from directranker.model_selection import Part, Progress, fitting, run_fits, trained_for
 from directranker.model_selection.fitting import run_fit
 from directranker.model_selection.threads import cores_given, limited_threads, threads_each, with_threads
@@ -35,7 +35,7 @@ def test_each_training_runs_once_and_is_measured_right(workers: int, tmp_path: P
     data, log = {"all": made_up()}, tmp_path / "log"
     fits = counting_fits(log, 4)
     seen: list[Progress] = []
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         run_fits(fits[:2], data, store, workers=workers)
         run_fits(fits, data, store, workers=workers, progress=seen.append)
         run_fits(fits, data, store, workers=workers)
@@ -76,7 +76,7 @@ def test_fits_that_train_the_same_are_trained_once(tmp_path: Path) -> None:
     data, log = {"all": made_up()}, tmp_path / "log"
     ranker = CountingRanker(str(log))
     alike = [fit_of(trained_for(ranker, metric), metric) for metric in ("map", "ndcg@10", "p@5")]
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         run_fits(alike, data, store, workers=1)
         assert len(scores_in(store, alike, data)) == 3
         assert len(lines_of(log)) == 1
@@ -99,7 +99,7 @@ def test_a_training_that_keeps_its_best_after_ctrl_c_is_no_result() -> None:
 @TWO_CORES
 def test_a_killed_worker_is_told_and_finished_cells_are_kept(tmp_path: Path) -> None:
     fits, data = [fit_of(Fatal("killed", n)) for n in range(6)], {"all": made_up()}
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         run_fits(fits[:2], data, store, workers=2)
         with pytest.raises(
             FitError, match=r"worker process was killed.*finished cells are kept.*fewer workers"
@@ -113,7 +113,7 @@ def test_a_killed_worker_is_told_and_finished_cells_are_kept(tmp_path: Path) -> 
 def test_a_failing_training_is_named(workers: int, tmp_path: Path) -> None:
     ranker, data = Fatal("wrong"), {"all": made_up()}
     fits = [fit_of(ranker, parameters={"n": n}, fold="Fold7", inner_fold=1, name="mine") for n in range(4)]
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         problem = r"training of mine, n=3 \(Fold7, inner fold 2, seed 0\) failed: RuntimeError: no such luck"
         with pytest.raises(FitError, match=problem):
             run_fits(fits, data, store, workers=workers)
@@ -129,7 +129,7 @@ def test_workers_and_their_threads_fit_the_cores(
     monkeypatch.chdir(tmp_path)
     get_reusable_executor().shutdown(wait=True)  # workers start in this folder
     before = threads_here()
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         run_fits([fit_of(Fatal("threads", n)) for n in range(6)], {"all": made_up()}, store, workers=workers)
     assert threads_here() == before
     told = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("threads-*.json"))]
@@ -172,7 +172,7 @@ def test_estimators_are_told_their_threads() -> None:
 
 
 def test_wrong_numbers_of_workers(tmp_path: Path) -> None:
-    with CellStore(tmp_path / "cells.sqlite") as store, pytest.raises(ValueError, match="workers is 0"):
+    with JobStore(tmp_path / "jobs.sqlite") as store, pytest.raises(ValueError, match="workers is 0"):
         run_fits([], {}, store, workers=0)
 
 
@@ -201,7 +201,7 @@ from directranker import example_dataset
 from directranker.compilation import _Kernel
 from directranker.rankers.registry import registered
 from directranker.experiments.first_compilation import compiling_works
-from directranker.model_selection.cells import configured
+from directranker.model_selection.jobs import configured
 from directranker.model_selection.fitting import (
     _warm_up, fit_by_query, predict_by_query, shortened, without_bar
 )

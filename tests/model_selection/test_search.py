@@ -60,8 +60,8 @@ def searched_by_scikit_learn(ranker: Any, grid: Any, data: RankingDataset, folds
 
 
 CASES: dict[str, tuple[Any, Any]] = {
-    "ranker": (RankSVM(random_state=0), {"l2": [1e-4, 0.1, 10.0], "pairs": ["all", "adjacent"]}),
-    "several grids": (RankSVM(random_state=0), [{"l2": [0.01]}, {"transform": ["none", "standard"]}]),
+    "ranker": (RankSVM(random_state=0), {"alpha": [1e-4, 0.1, 10.0], "pairs": ["all", "adjacent"]}),
+    "several grids": (RankSVM(random_state=0), [{"alpha": [0.01]}, {"transform": ["none", "standard"]}]),
     "net": (
         DirectRanker(max_epochs=2, hidden_layers=(4,), early_stopping=False, random_state=0),
         {"learning_rate": [1e-4, 0.05]},
@@ -97,7 +97,7 @@ def test_a_grid_gives_what_scikit_learn_gives(ranker: Any, grid: Any) -> None:
 def test_each_metric_chooses_for_itself_and_trains_for_itself(tmp_path: Path) -> None:
     data = example_dataset().select(range(40))
     found = grid_search(
-        AdaRank(max_rounds=5), {"negative": [False, True]}, data, metrics=METRICS, folds=2, workers=1
+        AdaRank(max_iter=5), {"negative": [False, True]}, data, metrics=METRICS, folds=2, workers=1
     )
     assert [found.best_ranker(metric).metric for metric in METRICS] == ["ndcg@10:paper", "map:paper"]
     log = tmp_path / "log"
@@ -169,7 +169,7 @@ def test_folds_without_a_query_that_counts_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_finished_search_trains_nothing_again(tmp_path: Path) -> None:
-    log, store = tmp_path / "log", tmp_path / "cells.sqlite"
+    log, store = tmp_path / "log", tmp_path / "jobs.sqlite"
 
     def search(**options: Any) -> SearchResult:
         ranker = CountingRanker(str(log))
@@ -276,7 +276,7 @@ def test_halving_draws_from_distributions(tmp_path: Path) -> None:
 
 
 def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
-    log, store = tmp_path / "log", tmp_path / "cells.sqlite"
+    log, store = tmp_path / "log", tmp_path / "jobs.sqlite"
     grid = [
         {"power": loguniform(0.1, 10), "seconds": [0.0, 1e-6]},
         {"power": [1, (2)], "seconds": norm(1e-3, 1e-5)},
@@ -329,19 +329,19 @@ def test_optuna_draws_whole_numbers_from_whole_numbers(tmp_path: Path) -> None:
 def test_wrong_requests_are_told() -> None:
     data, ranker = made_up(), RankSVM()
     with pytest.raises(
-        ValueError, match="parameter of RankSVM 'max_round' is unknown; did you mean 'max_rounds'"
+        ValueError, match="parameter of RankSVM 'max_round' is unknown; did you mean 'max_iter'"
     ):
         grid_search(ranker, {"max_round": [1]}, data)
     with pytest.raises(ValueError, match="method 'gird' is unknown; did you mean 'grid'"):
-        grid_search(ranker, {"l2": [1]}, data, method="gird")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="l2 is a distribution, of which a grid cannot take all"):
-        grid_search(ranker, {"l2": loguniform(1, 2)}, data)
+        grid_search(ranker, {"alpha": [1]}, data, method="gird")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="alpha is a distribution, of which a grid cannot take all"):
+        grid_search(ranker, {"alpha": loguniform(1, 2)}, data)
     with pytest.raises(ValueError, match="leave out n_candidates"):
-        grid_search(ranker, {"l2": [1]}, data, n_candidates=3)
+        grid_search(ranker, {"alpha": [1]}, data, n_candidates=3)
     with pytest.raises(ValueError, match="metric 'map:paper' is asked for twice"):
-        grid_search(ranker, {"l2": [1]}, data, metrics=("map", "map:paper"))
+        grid_search(ranker, {"alpha": [1]}, data, metrics=("map", "map:paper"))
     with pytest.raises(ValueError, match="no metric is asked for"):
-        grid_search(ranker, {"l2": [1]}, data, metrics=())
+        grid_search(ranker, {"alpha": [1]}, data, metrics=())
     with pytest.raises(TypeError, match="cost"):
         grid_search(ranker, {"cost": "hinge"}, data, method="optuna")
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -353,9 +353,9 @@ def test_wrong_requests_are_told() -> None:
     ]
     for options, message in wrong:
         with pytest.raises((ValueError, TypeError), match=message):
-            grid_search(ranker, {"l2": [1]}, data, **options)
+            grid_search(ranker, {"alpha": [1]}, data, **options)
     with pytest.raises(ValueError, match="data is a tuple; give a RankingDataset, such as"):
-        grid_search(ranker, {"l2": [1]}, (data.features, data.relevance))  # type: ignore[arg-type]
+        grid_search(ranker, {"alpha": [1]}, (data.features, data.relevance))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the grid is an empty list"):
         grid_search(ranker, [], data)
 
@@ -370,6 +370,6 @@ def test_a_grid_may_change_a_part_and_the_parts_own_parameters() -> None:
 
 
 def test_a_grid_of_too_many_points_is_an_error() -> None:
-    grid = {name: list(range(1, 101)) for name in ("l2", "max_rounds", "tolerance")}
+    grid = {name: list(range(1, 101)) for name in ("alpha", "max_iter", "tol")}
     with pytest.raises(ValueError, match=r"the grid has 1,000,000 points; give at most 100,000"):
         grid_search(RankSVM(), grid, example_dataset())

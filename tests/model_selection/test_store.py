@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directranker import CellStore, StorageError
-from directranker.model_selection import Cell
+from directranker import JobStore, StorageError
+from directranker.model_selection import JobResult
 
-CELL = Cell(
+CELL = JobResult(
     key="k",
     data="all",
     fold="Fold1",
     ranker="RankSVM",
-    parameters={"l2": 0.1, "layers": [64, 32], "name": "ä"},
+    parameters={"alpha": 0.1, "layers": [64, 32], "name": "ä"},
     inner_fold=3,
     metric="ndcg@10",
     seed=7,
@@ -37,10 +37,10 @@ CELL = Cell(
 
 def test_a_cell_comes_back_bit_for_bit(tmp_path: Path) -> None:
     unscored = replace(CELL, key="n", score=float("nan"), per_query=None, inner_fold=None)
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         store.add([CELL, unscored])
         assert store.known(["k", "n", "other"]) == {"k", "n"}
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         found = store.get(["k", "n", "other"])
     assert sorted(found) == ["k", "n"]
     np.testing.assert_array_equal(found["k"].per_query, CELL.per_query)
@@ -50,7 +50,7 @@ def test_a_cell_comes_back_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_many_keys_and_a_cell_that_is_there_stays(tmp_path: Path) -> None:
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         store.add(replace(CELL, key=str(number)) for number in range(1203))
         store.add([replace(CELL, key="7", score=0.0)])
         found = store.get(map(str, range(2000)))
@@ -59,7 +59,7 @@ def test_many_keys_and_a_cell_that_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_a_transaction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
-    with CellStore(tmp_path / "cells.sqlite") as store:
+    with JobStore(tmp_path / "jobs.sqlite") as store:
         broken = replace(CELL, key="b", n_train=None)  # type: ignore[arg-type]
         with pytest.raises(StorageError, match="NOT NULL"):
             store.add([CELL, broken])
@@ -71,10 +71,10 @@ def test_a_transaction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from dataclasses import replace
-from directranker import CellStore
+from directranker import JobStore
 from test_store import CELL
 for number in range(60):
-    with CellStore(sys.argv[1]) as store:
+    with JobStore(sys.argv[1]) as store:
         store.add([replace(CELL, key=f"{sys.argv[2]} {number} {part}") for part in range(3)])
         assert len(store.get(f"{sys.argv[2]} {before} 2" for before in range(number + 1))) == number + 1
 """
@@ -82,7 +82,7 @@ for number in range(60):
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     path = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
-    store = tmp_path / "cells.sqlite"
+    store = tmp_path / "jobs.sqlite"
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, str(store), name], env={**os.environ, "PYTHONPATH": path}
@@ -90,7 +90,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         for name in "ab"
     ]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
-    with CellStore(store) as opened:
+    with JobStore(store) as opened:
         keys = [f"{name} {number} {part}" for name in "ab" for number in range(60) for part in range(3)]
         assert opened.known(keys) == set(keys)
 
@@ -99,49 +99,49 @@ def test_broken_files_are_refused_in_words(tmp_path: Path) -> None:
     text = tmp_path / "text.sqlite"
     text.write_text("not a database, but long enough to be looked at closely" * 9)
     with pytest.raises(StorageError, match=r"text.sqlite is damaged .* move it away to start anew"):
-        CellStore(text)
+        JobStore(text)
     foreign = tmp_path / "foreign.sqlite"
     with sqlite3.connect(foreign) as connection:
         connection.execute("CREATE TABLE cells (a)")
     connection.close()
     with pytest.raises(StorageError, match="not one of finished cells"):
-        CellStore(foreign)
+        JobStore(foreign)
     with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
-        CellStore(tmp_path / "missing" / "cells.sqlite")
+        JobStore(tmp_path / "missing" / "jobs.sqlite")
     with pytest.raises(StorageError, match="cannot be used"):
-        CellStore(tmp_path)
+        JobStore(tmp_path)
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "cells.sqlite"
-    CellStore(path).close()
+    path = tmp_path / "jobs.sqlite"
+    JobStore(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 3")
     connection.close()
     with pytest.raises(StorageError, match="format version 3, this directranker reads 2"):
-        CellStore(path)
+        JobStore(path)
 
 
 def test_cells_of_the_first_version_are_still_read(tmp_path: Path) -> None:
-    path = tmp_path / "cells.sqlite"
-    with CellStore(path) as store:
+    path = tmp_path / "jobs.sqlite"
+    with JobStore(path) as store:
         store.add([CELL])
     with sqlite3.connect(path) as connection:
         connection.execute("ALTER TABLE cells DROP COLUMN look")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
-    with CellStore(path) as store:
+    with JobStore(path) as store:
         assert store.get(["k"])["k"].score == CELL.score
         store.add([replace(CELL, key="n", look={"history": [{"cost": 0.1}]})])
         assert store.get(["n"])["n"].look == {"history": [{"cost": 0.1}]}
 
 
 def test_a_damaged_page_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "cells.sqlite"
-    with CellStore(path) as store:
+    path = tmp_path / "jobs.sqlite"
+    with JobStore(path) as store:
         store.add(replace(CELL, key=str(number)) for number in range(300))
     content = bytearray(path.read_bytes())
     content[4096:] = bytes(len(content) - 4096)
     path.write_bytes(content)
-    with CellStore(path) as store, pytest.raises(StorageError, match="damaged"):
+    with JobStore(path) as store, pytest.raises(StorageError, match="damaged"):
         store.get(map(str, range(300)))

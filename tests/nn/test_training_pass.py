@@ -106,12 +106,12 @@ def test_dropout_drops_its_share_independently(share: float) -> None:
         return values > 0
 
     one = mask(1, 2)
-    tolerance = 5 * 0.5 / 1000  # five standard errors at most
-    assert one.mean() == pytest.approx(1 - share, abs=tolerance)
+    tol = 5 * 0.5 / 1000  # five standard errors at most
+    assert one.mean() == pytest.approx(1 - share, abs=tol)
     for other in (mask(2, 2), mask(1, 3), mask(123_456_789, 987_654_321)):
-        assert (one & other).mean() == pytest.approx((1 - share) ** 2, abs=tolerance)
+        assert (one & other).mean() == pytest.approx((1 - share) ** 2, abs=tol)
     for shift in (1, 2, 3, 64, 70, 128, 256, 1024):  # neighbours, and the same neuron of other documents
-        assert (one[shift:] & one[:-shift]).mean() == pytest.approx((1 - share) ** 2, abs=tolerance)
+        assert (one[shift:] & one[:-shift]).mean() == pytest.approx((1 - share) ** 2, abs=tol)
 
 
 def test_dropout_lets_nan_through() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from directranker.pairs import classes_of, pair_table
-from directranker.pairs.choosing import pair_totals
+from directranker.pairs.pair_table import pair_totals
 
 LABELS = st.sampled_from([0.0, 1.0, 2.0, 2.5, 7.0])
 QUERIES = st.lists(st.lists(LABELS, max_size=7), max_size=4)

@@ -73,13 +73,13 @@ def ndcg_at_10(gains: Any, scores: Any) -> float:
 def test_picks_and_weights_are_those_of_the_literal_algorithm(seed: int, options: dict[str, Any]) -> None:
     data = random_queries(seed)
     picks, alphas = literal_adarank(data, 8, **options)
-    ranker = published(max_rounds=8, **options).fit(data)
+    ranker = published(max_iter=8, **options).fit(data)
     assert ranker.features_.tolist() == picks
     np.testing.assert_allclose(ranker.alphas_, alphas, rtol=1e-9)
     expected = [sum(a for p, a in zip(picks, alphas, strict=True) if p == k) for k in range(data.n_features)]
     np.testing.assert_allclose(ranker.coef_, expected, rtol=1e-9, atol=1e-12)
     assert len(ranker.history_) == ranker.n_rounds_ == ranker.best_round_ == 8
-    assert ranker.stopped_ == "max_rounds"
+    assert ranker.stopped_ == "max_iter"
 
 
 def test_the_literal_cases_are_not_all_of_one_feature() -> None:
@@ -91,8 +91,8 @@ def test_the_literal_cases_are_not_all_of_one_feature() -> None:
 
 def test_the_published_algorithm_may_stick_to_a_feature_and_the_option_frees_it() -> None:
     data = random_queries(0)
-    assert len(set(published(max_rounds=30).fit(data).features_)) == 1
-    freed = published(max_consecutive=2, max_rounds=30).fit(data).features_
+    assert len(set(published(max_iter=30).fit(data).features_)) == 1
+    freed = published(max_consecutive=2, max_iter=30).fit(data).features_
     assert len(set(freed)) > 1
     for start in range(len(freed) - 2):
         assert len(set(freed[start : start + 3])) > 1
@@ -100,15 +100,15 @@ def test_the_published_algorithm_may_stick_to_a_feature_and_the_option_frees_it(
 
 def test_a_pick_that_does_harm_is_taken_back() -> None:
     data = example_dataset().select(range(60))
-    options: dict[str, Any] = {"cumulative": True, "max_rounds": 60}
+    options: dict[str, Any] = {"cumulative": True, "max_iter": 60}
     careless = [record.fitness for record in published(**options).fit(data).history_]
     assert min(np.diff(careless)) <= -0.01
-    careful = published(**options, tolerance=0.01).fit(data)
+    careful = published(**options, tol=0.01).fit(data)
     fitness = [record.fitness for record in careful.history_]
     assert min(np.diff(fitness)) > -0.01
     assert len(careful.features_) < careful.n_rounds_ == len(careful.history_)
     with pytest.warns(TrainingWarning, match="kept no feature"):
-        none_left = published(**options, tolerance=-1.0).fit(data)  # nothing is good enough
+        none_left = published(**options, tol=-1.0).fit(data)  # nothing is good enough
     assert none_left.stopped_ == "converged"
     assert none_left.n_rounds_ == data.n_features
     assert not none_left.coef_.any()
@@ -138,7 +138,7 @@ def test_validation_keeps_the_best_round() -> None:
 def test_the_metric_matters() -> None:
     data = example_dataset().select(range(60))
     by_metric = [
-        AdaRank(metric=metric, random_state=0, early_stopping=False, max_rounds=20).fit(data).alphas_[0]
+        AdaRank(metric=metric, random_state=0, early_stopping=False, max_iter=20).fit(data).alphas_[0]
         for metric in ("ndcg@10", "map", "ndcg@10:graded", Metric("precision", 3))
     ]
     assert len(set(by_metric)) == 4
@@ -149,7 +149,7 @@ def test_the_metric_matters() -> None:
 def test_weights_of_queries_count() -> None:
     data = random_queries(3, n_queries=20)
     half = (np.arange(20) < 10).astype(float)
-    options: dict[str, Any] = {"cumulative": True, "max_rounds": 10}
+    options: dict[str, Any] = {"cumulative": True, "max_iter": 10}
     weighted = published(**options).fit(data, sample_weight=half)
     alone = published(**options).fit(data.select(range(10)))
     assert weighted.features_.tolist() == alone.features_.tolist()
@@ -165,7 +165,7 @@ def test_queries_without_a_relevant_document_do_not_count() -> None:
     qid = np.concatenate([data.qid, np.repeat([100, 101], 6)])
     features = np.concatenate([data.features, rng.normal(size=(12, data.n_features)).astype(np.float32)])
     relevance = np.concatenate([data.relevance, np.zeros(12)])
-    options: dict[str, Any] = {"cumulative": True, "max_rounds": 10}
+    options: dict[str, Any] = {"cumulative": True, "max_iter": 10}
     with_them = published(**options).fit(features, relevance, qid=qid)
     np.testing.assert_allclose(with_them.coef_, published(**options).fit(data).coef_)
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_learnt_from_is_refused() -> None:
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="X has nan in row 3, column 1 after the transform"):
         AdaRank(transform="none").fit(X, np.arange(20) % 3, qid=qid)
-    for option in ("max_rounds", "max_consecutive", "patience"):
+    for option in ("max_iter", "max_consecutive", "patience"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
             AdaRank().set_params(**{option: 0}).fit(np.nan_to_num(X), np.arange(20) % 3, qid=qid)
 

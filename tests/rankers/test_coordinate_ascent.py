@@ -19,7 +19,7 @@ def data() -> RankingDataset:
     return example_dataset().select(range(40))
 
 
-def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, first_step: float) -> Any:
+def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, initial_step: float) -> Any:
     """One climb from equal weights, all scores computed anew for each candidate."""
     rng = np.random.default_rng((0, 13))
     features = data.features.astype(float)
@@ -36,7 +36,7 @@ def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, first_st
             start, size = weights[number], max(abs(weights[number]), np.abs(weights).mean())
             total, candidates = 0.0, [0.0]
             for step in range(n_steps):
-                total += first_step * size * 2**step
+                total += initial_step * size * 2**step
                 candidates.append(start + total)
             candidates += [2 * start - each for each in candidates[1:]]
             tried = []
@@ -51,18 +51,18 @@ def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, first_st
 
 
 def test_weights_are_those_of_the_literal_climb(data: RankingDataset) -> None:
-    weights, fitness = literal_climb(data, 2, n_steps=4, first_step=0.2)
+    weights, fitness = literal_climb(data, 2, n_steps=4, initial_step=0.2)
     ranker = CoordinateAscent(
-        **PLAIN, metric="map", restarts=1, max_rounds=2, n_steps=4, first_step=0.2, tolerance=0.0
+        **PLAIN, metric="map", n_restarts=1, max_iter=2, n_steps=4, initial_step=0.2, tol=0.0
     ).fit(data)
     np.testing.assert_allclose(ranker.coef_, weights, rtol=1e-9)
     assert ranker.history_[-1].fitness == pytest.approx(fitness)
-    assert (ranker.n_rounds_, ranker.best_round_, ranker.stopped_) == (2, 2, "max_rounds")
+    assert (ranker.n_rounds_, ranker.best_round_, ranker.stopped_) == (2, 2, "max_iter")
     assert (ranker.coef_ != 1 / data.n_features).all()
 
 
 def test_it_climbs_and_keeps_the_best_of_all_climbs(data: RankingDataset) -> None:
-    ranker = CoordinateAscent(**PLAIN, restarts=3, max_rounds=3, tolerance=0.0).fit(data)
+    ranker = CoordinateAscent(**PLAIN, n_restarts=3, max_iter=3, tol=0.0).fit(data)
     fitness = [record.fitness for record in ranker.history_]
     assert ranker.n_rounds_ == 9
     for climb in (fitness[:3], fitness[3:6], fitness[6:]):
@@ -76,17 +76,17 @@ def test_it_climbs_and_keeps_the_best_of_all_climbs(data: RankingDataset) -> Non
 
 def test_options_change_the_climb(data: RankingDataset) -> None:
     def weights(**options: Any) -> list[float]:
-        quick = {"restarts": 1, "max_rounds": 2, "n_steps": 3}
+        quick = {"n_restarts": 1, "max_iter": 2, "n_steps": 3}
         coef: list[float] = CoordinateAscent(**PLAIN | quick | options).fit(data).coef_.tolist()
         return coef
 
     plain = weights()
     for options in (
         {"metric": "map"},
-        {"max_rounds": 1},
+        {"max_iter": 1},
         {"n_steps": 6},
-        {"first_step": 0.5},
-        {"step_growth": 3.0},
+        {"initial_step": 0.5},
+        {"step_factor": 3.0},
         {"transform": "standard"},
         {"random_state": 1},
         {"early_stopping": True},
@@ -96,7 +96,7 @@ def test_options_change_the_climb(data: RankingDataset) -> None:
 
 
 def test_a_climb_ends_where_a_round_gains_too_little(data: RankingDataset) -> None:
-    ranker = CoordinateAscent(**PLAIN, restarts=1, max_rounds=50, tolerance=0.01).fit(data)
+    ranker = CoordinateAscent(**PLAIN, n_restarts=1, max_iter=50, tol=0.01).fit(data)
     fitness = [record.fitness for record in ranker.history_]
     assert 2 <= len(fitness) < 50
     assert ranker.stopped_ == "converged"
@@ -107,7 +107,7 @@ def test_validation_picks_the_round() -> None:
     train, vali = example_dataset().split(0.7, random_state=0)
     seen: list[float | None] = []
     ranker = CoordinateAscent(
-        random_state=0, restarts=2, max_rounds=3, callbacks=[lambda record: seen.append(record.metric)]
+        random_state=0, n_restarts=2, max_iter=3, callbacks=[lambda record: seen.append(record.metric)]
     ).fit(train.select(range(60)), eval_set=vali)
     assert None not in seen
     assert seen == [record.metric for record in ranker.history_]
@@ -119,7 +119,7 @@ def test_validation_picks_the_round() -> None:
 
 def test_weights_of_queries_count(data: RankingDataset) -> None:
     half = (np.arange(40) < 20).astype(float)
-    options = PLAIN | {"restarts": 1, "max_rounds": 2}
+    options = PLAIN | {"n_restarts": 1, "max_iter": 2}
     weighted = CoordinateAscent(**options).fit(data, sample_weight=half).coef_
     np.testing.assert_allclose(CoordinateAscent(**options).fit(data.select(range(20))).coef_, weighted)
     assert not np.allclose(CoordinateAscent(**options).fit(data).coef_, weighted)
@@ -129,11 +129,11 @@ def test_what_cannot_be_learnt_from_is_refused() -> None:
     X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
     with pytest.raises(DataError, match="no query counts under ndcg@10:paper"):
         CoordinateAscent(metric="ndcg@10").fit(X, np.arange(20) % 3 / 4, qid=qid)
-    for option in ("restarts", "max_rounds", "n_steps"):
+    for option in ("n_restarts", "max_iter", "n_steps"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
             CoordinateAscent().set_params(**{option: 0}).fit(X, np.arange(20) % 3, qid=qid)
-    with pytest.raises(ValueError, match="first_step is 0; give a number above 0"):
-        CoordinateAscent(first_step=0).fit(X, np.arange(20) % 3, qid=qid)
+    with pytest.raises(ValueError, match="initial_step is 0; give a number above 0"):
+        CoordinateAscent(initial_step=0).fit(X, np.arange(20) % 3, qid=qid)
 
 
 def test_a_feature_that_counts_against_relevance_and_one_that_is_constant() -> None:

@@ -90,9 +90,9 @@ def test_little_data_has_no_context(length: int, n_queries: int, first: str) -> 
 
 
 def test_values_are_taken_in_turn_and_saved(data: RankingDataset, tmp_path: Path) -> None:
-    vary: dict[str, list[Any]] = {"l2": [0.1, 10.0], "transform": ["standard"]}
+    vary: dict[str, list[Any]] = {"alpha": [0.1, 10.0], "transform": ["standard"]}
     ensemble = Ensemble(RankSVM(), 3, vary=vary, random_state=0).fit(data)
-    assert [member.l2 for member in ensemble.rankers_] == [0.1, 10.0, 0.1]
+    assert [member.alpha for member in ensemble.rankers_] == [0.1, 10.0, 0.1]
     ensemble.save(tmp_path / "model")
     again = load_ranker(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(data), ensemble.predict(data))
@@ -103,8 +103,8 @@ def test_values_are_taken_in_turn_and_saved(data: RankingDataset, tmp_path: Path
     ("vary", "message"),
     [
         ("all", "vary is 'all'; give 'auto', None or values by parameter"),
-        ({"l2": 3.0}, "vary has 3.0 for l2; give a list of values"),
-        ({"l2": []}, r"vary has \[\] for l2"),
+        ({"alpha": 3.0}, "vary has 3.0 for alpha; give a list of values"),
+        ({"alpha": []}, r"vary has \[\] for alpha"),
     ],
 )
 def test_other_words_are_refused(vary: Any, message: str, data: RankingDataset) -> None:

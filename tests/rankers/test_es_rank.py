@@ -18,7 +18,7 @@ from directranker.rankers.linear import evolution
 from directranker.rankers.linear.evolution import STEPS
 from directranker.rankers.rounds import RoundRecord
 
-QUICK: dict[str, Any] = {"generations": 60, "random_state": 0, "validation_fraction": None}
+QUICK: dict[str, Any] = {"n_generations": 60, "random_state": 0, "validation_fraction": None}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def literal_evolution(data: RankingDataset, steps: str, generations: int, seed: 
 def test_weights_are_those_of_the_literal_evolution(steps: str, data: RankingDataset) -> None:
     few = data.select(range(10))
     options: dict[str, Any] = {"metric": "ndcg@10", "transform": "none", "validation_fraction": None}
-    ranker = ESRank(steps=steps, generations=40, random_state=5, **options).fit(few)
+    ranker = ESRank(step_distribution=steps, n_generations=40, random_state=5, **options).fit(few)
     expected = literal_evolution(few, steps, 40, seed=5)
     np.testing.assert_allclose(ranker.coef_, expected, rtol=1e-9)
     assert ranker.history_[-1].fitness == pytest.approx(literal_fitness(few, expected))
@@ -118,14 +118,14 @@ def test_fitness_never_falls_and_is_the_metric(kind: Any, metric: Any, data: Ran
     scores = ranker.transform_.transform(data.features) @ ranker.coef_
     values = evaluate(data.relevance, scores, offsets=data.offsets, metrics=metric, convention="paper")
     assert fitness[-1:] == pytest.approx(list(values.values()))
-    start = kind(metric=metric, **(QUICK | {"generations": 0})).fit(data)
+    start = kind(metric=metric, **(QUICK | {"n_generations": 0})).fit(data)
     assert ranker.best_round_ == 1 + int(np.argmax(fitness))
     assert start.n_rounds_ == start.best_round_ == 0
     assert start.history_ == []
 
 
 def test_starting_points(data: RankingDataset) -> None:
-    start: dict[str, Any] = {"generations": 0, "transform": "standard", "validation_fraction": None}
+    start: dict[str, Any] = {"n_generations": 0, "transform": "standard", "validation_fraction": None}
     equal = ESRank(**start).fit(data)
     np.testing.assert_array_equal(equal.coef_, np.ones(data.n_features))
     X = equal.transform_.transform(data.features).astype(np.float64)
@@ -141,7 +141,7 @@ def test_equally_good_regressions_take_the_shortest() -> None:
     rng = np.random.default_rng(0)
     column = rng.normal(size=(30, 1))
     X = np.hstack([column, column, np.full((30, 1), 3.0), rng.normal(size=(30, 1))])
-    ranker = IESRRank(generations=0, transform="none", validation_fraction=None)
+    ranker = IESRRank(n_generations=0, transform="none", validation_fraction=None)
     coef = ranker.fit(X, (column[:, 0] > 0) * 2.0).coef_
     assert coef[0] == pytest.approx(coef[1])
     assert abs(coef[2]) < 1e-6
@@ -151,11 +151,11 @@ def test_every_option_changes_something(data: RankingDataset) -> None:
     plain = ESRank(**QUICK).fit(data)
     changes: list[dict[str, Any]] = [
         {"metric": "map"},
-        {"start": "regression"},
-        {"start": "svm"},
-        {"steps": "gaussian"},
-        {"steps": "levy"},
-        {"generations": 30},
+        {"init": "regression"},
+        {"init": "svm"},
+        {"step_distribution": "gaussian"},
+        {"step_distribution": "levy"},
+        {"n_generations": 30},
         {"patience": 4},
         {"validation_fraction": 0.4},
         {"transform": "signed-log"},
@@ -167,19 +167,19 @@ def test_every_option_changes_something(data: RankingDataset) -> None:
     held_out = ESRank(**(QUICK | {"validation_fraction": 0.4})).fit(data)
     assert [type(record.metric) for record in held_out.history_] == [float] * 60
     assert ESRank(**QUICK, patience=4).fit(data).stopped_ == "early_stopping"
-    assert plain.stopped_ == "max_rounds"
+    assert plain.stopped_ == "max_iter"
 
 
 def test_the_best_parent_on_the_validation_part_is_kept() -> None:
     train, vali = example_dataset().select(range(60)).split(0.5, random_state=0)
     options: dict[str, Any] = {"metric": "ndcg@10", "random_state": 0, "transform": "none"}
     options["validation_fraction"] = None
-    ranker = ESRank(generations=300, **options).fit(train, eval_set=vali)
+    ranker = ESRank(n_generations=300, **options).fit(train, eval_set=vali)
     metrics = [record.metric for record in ranker.history_]
     assert ranker.best_round_ == 1 + int(np.argmax(metrics))  # type: ignore[arg-type]
     assert ranker.history_[-1].fitness > ranker.history_[ranker.best_round_ - 1].fitness
     assert ranker.score(vali) == pytest.approx(max(metrics), abs=1e-4)  # type: ignore[type-var]
-    shorter = ESRank(generations=ranker.best_round_, **options).fit(train)
+    shorter = ESRank(n_generations=ranker.best_round_, **options).fit(train)
     np.testing.assert_array_equal(ranker.coef_, shorter.coef_)
 
 
@@ -188,7 +188,7 @@ def test_the_start_is_kept_where_no_child_is_better_on_the_validation_part(data:
     X = np.hstack([first_column, -first_column])
     y = (first_column[:, 0] > np.median(first_column)) * 1.0
     start: dict[str, Any] = {"transform": "none", "random_state": 0}
-    ranker = ESRank(**start, generations=20).fit(X, y, qid=data.qid, eval_set=(X, 1 - y, data.qid))
+    ranker = ESRank(**start, n_generations=20).fit(X, y, qid=data.qid, eval_set=(X, 1 - y, data.qid))
     assert ranker.history_[-1].fitness > ranker.history_[0].fitness or ranker.best_round_ == 0
     np.testing.assert_array_equal(ranker.coef_, [1, 1])
 
@@ -230,7 +230,7 @@ def test_ctrl_c_keeps_the_parent_so_far(data: RankingDataset) -> None:
     with pytest.warns(TrainingWarning, match="interrupted in round 9"):
         ranker = ESRank(**QUICK, callbacks=[interrupt]).fit(data)
     assert (ranker.stopped_, ranker.n_rounds_) == ("interrupted", 9)
-    np.testing.assert_array_equal(ranker.coef_, ESRank(**(QUICK | {"generations": 9})).fit(data).coef_)
+    np.testing.assert_array_equal(ranker.coef_, ESRank(**(QUICK | {"n_generations": 9})).fit(data).coef_)
 
 
 @pytest.mark.parametrize("kind", [ESRank, IESRRank, IESVMRank])
@@ -269,9 +269,9 @@ def test_labels_of_which_the_metric_sees_nothing(data: RankingDataset) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": "zero"}, "start 'zero' is unknown"),
-        ({"steps": "caushy"}, "steps 'caushy' is unknown; did you mean 'cauchy'"),
-        ({"generations": -1}, "generations is -1"),
+        ({"init": "zero"}, "init 'zero' is unknown"),
+        ({"step_distribution": "caushy"}, "step_distribution 'caushy' is unknown; did you mean 'cauchy'"),
+        ({"n_generations": -1}, "generations is -1"),
         ({"patience": 0}, "patience is 0"),
         ({"validation_fraction": 1.5}, "validation_fraction is 1.5"),
         ({"metric": "ndgc"}, "measure 'ndgc' is unknown; did you mean 'ndcg'"),

@@ -89,8 +89,8 @@ def test_documents_are_compared_in_one_list(ranker: DirectRanker, data: RankingD
 def test_a_difference_is_explained_by_features(ranker: DirectRanker, data: RankingDataset) -> None:
     explanation = explain_difference(ranker, data.select([0]), better=0, worse=1)
     assert len(explanation.contributions) == data.n_features
-    assert np.isclose(explanation.contributions.sum() + explanation.left_over, explanation.difference)
-    assert abs(explanation.left_over) < 0.05 * abs(explanation.difference)
+    assert np.isclose(explanation.contributions.sum() + explanation.residual, explanation.difference)
+    assert abs(explanation.residual) < 0.05 * abs(explanation.difference)
 
 
 def test_bins_that_do_not_fit_are_refused(ranker: DirectRanker) -> None:

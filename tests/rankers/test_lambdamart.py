@@ -32,7 +32,7 @@ from directranker.rankers.training_data import TrainingData
 from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
 from directranker.rankers.trees.label_gains import label_gains
 
-QUICK: dict[str, Any] = {"max_trees": 20, "random_state": 0, "min_leaf_documents": 10}
+QUICK: dict[str, Any] = {"n_estimators": 20, "random_state": 0, "min_child_samples": 10}
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +98,10 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
 @pytest.mark.parametrize("k", [None, 3])
 def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
     cut = "" if k is None else f"@{k}"
-    whole: dict[str, Any] = {"subsample": 1.0, "feature_fraction": 1.0, "min_leaf_documents": 1}
+    whole: dict[str, Any] = {"subsample": 1.0, "colsample_bytree": 1.0, "min_child_samples": 1}
     few, y = data.select(range(2)), data.relevance[: data.offsets[2]] - 2.0  # below 0, too
     trees = LambdaMART(
-        **whole, max_trees=1, learning_rate=1.0, n_leaves=2, metric="map@2:graded",
+        **whole, n_estimators=1, learning_rate=1.0, num_leaves=2, metric="map@2:graded",
         pair_weight=f"delta_ndcg{cut}", early_stopping=False, random_state=0,
     ).fit(few.features, y, qid=few.qid)  # fmt: skip
     # A leaf's value is −Σ gradient / Σ curvature of its documents.
@@ -146,8 +146,9 @@ def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"n_leaves": 1}, {"max_trees": 0}, {"subsample": 1.5}, {"max_bins": 1}, {"learning_rate": 0}, {"l2": -1},
-     {"n_jobs": 0}, {"patience": 0}, {"patience": None}, {"feature_fraction": 0}, {"min_leaf_documents": 0}],
+    [{"num_leaves": 1}, {"n_estimators": 0}, {"subsample": 1.5}, {"max_bin": 1}, {"learning_rate": 0},
+     {"reg_lambda": -1},
+     {"n_jobs": 0}, {"patience": 0}, {"patience": None}, {"colsample_bytree": 0}, {"min_child_samples": 0}],
 )  # fmt: skip
 def test_settings_out_of_range(change: dict[str, Any], data: RankingDataset) -> None:
     (name,) = change
@@ -157,7 +158,7 @@ def test_settings_out_of_range(change: dict[str, Any], data: RankingDataset) -> 
 
 def test_early_stopping_goes_by_query_and_keeps_the_best(data: RankingDataset) -> None:
     train, vali = data.split(0.7, random_state=0)
-    ranker = LambdaMART(metric="ndcg@10", random_state=0, patience=15, max_trees=400, learning_rate=0.3)
+    ranker = LambdaMART(metric="ndcg@10", random_state=0, patience=15, n_estimators=400, learning_rate=0.3)
     ranker.fit(train, eval_set=vali)
     assert ranker.stopped_ == "early_stopping"
     assert ranker.n_rounds_ == ranker.best_round_ + 15
@@ -170,9 +171,9 @@ def test_early_stopping_goes_by_query_and_keeps_the_best(data: RankingDataset) -
 
 
 def test_ranklib() -> None:
-    settings = LambdaMART.ranklib(n_leaves=12).get_params()
-    assert (settings["max_trees"], settings["learning_rate"], settings["patience"]) == (1000, 0.1, 100)
-    assert (settings["n_leaves"], settings["max_bins"], settings["min_leaf_documents"]) == (12, 256, 1)
+    settings = LambdaMART.ranklib(num_leaves=12).get_params()
+    assert (settings["n_estimators"], settings["learning_rate"], settings["patience"]) == (1000, 0.1, 100)
+    assert (settings["num_leaves"], settings["max_bin"], settings["min_child_samples"]) == (12, 256, 1)
 
 
 def test_any_number_of_threads_gives_the_same_scores(data: RankingDataset) -> None:
@@ -261,7 +262,7 @@ def test_long_lists_are_dealt() -> None:
     np.testing.assert_array_equal(np.sort(dealt.rows), np.arange(n))
     np.testing.assert_array_equal(dealt.relevance, y[dealt.rows])
     assert in_short_lists(dealt, 0) is dealt
-    ranker = LambdaMART(max_trees=3, random_state=0).fit(X, y)
+    ranker = LambdaMART(n_estimators=3, random_state=0).fit(X, y)
     assert ranker.score(X, y) > 0.9
 
 
@@ -271,7 +272,12 @@ def test_rows_out_of_order_get_the_bins_of_those_in_order() -> None:
     X = rng.integers(0, 40, size=(n, 3)).astype(np.float32)
     y, qid = (X[:, 0] > 30).astype(np.float64), np.repeat(np.arange(n // 50), 50)
     shuffled = np.concatenate([rng.permutation(50) + 50 * query for query in rng.permutation(n // 50)])
-    settings: dict[str, Any] = {"max_trees": 5, "subsample": 1.0, "feature_fraction": 1.0, "random_state": 0}
+    settings: dict[str, Any] = {
+        "n_estimators": 5,
+        "subsample": 1.0,
+        "colsample_bytree": 1.0,
+        "random_state": 0,
+    }
     scores = LambdaMART(**settings, early_stopping=False).fit(X, y, qid=qid).predict(X)
     again = LambdaMART(**settings, early_stopping=False).fit(X[shuffled], y[shuffled], qid=qid[shuffled])
     np.testing.assert_allclose(again.predict(X), scores, atol=1e-6)
@@ -287,7 +293,7 @@ def peak():  # getrusage would begin with the peak of the process that started t
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 rng = np.random.default_rng(0)
 warm = rng.normal(size=(60_000, 4)).astype(np.float32)
-fit = LambdaMART(max_trees=2, random_state=0, n_jobs=1).fit
+fit = LambdaMART(n_estimators=2, random_state=0, n_jobs=1).fit
 fit(warm, (warm[:, 0] > 0).astype(float), qid=np.arange(60_000) // 60)
 X = rng.standard_normal((400_000, 100), dtype=np.float32)
 y, qid = (X[:, 0] > 0).astype(float), rng.permutation(400_000) // 100
@@ -306,7 +312,7 @@ def test_no_second_copy_of_the_data() -> None:
 
 def test_pairs_may_weigh_the_same(data: RankingDataset, tmp_path: Path) -> None:
     ranker = LambdaMART(pair_weight=None, metric="rr", **QUICK).fit(data)  # any metric may tell when to stop
-    assert ranker.score(data) > LambdaMART(pair_weight=None, **{**QUICK, "max_trees": 1}).fit(data).score(
+    assert ranker.score(data) > LambdaMART(pair_weight=None, **{**QUICK, "n_estimators": 1}).fit(data).score(
         data
     )
     assert not np.array_equal(ranker.predict(data), LambdaMART(**QUICK).fit(data).predict(data))

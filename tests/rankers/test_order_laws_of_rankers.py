@@ -98,10 +98,10 @@ RANKERS: dict[str, Callable[[], Any]] = {
     "ListNet": lambda: ListNet(max_epochs=1, random_state=0),
     "RankSVM": RankSVM,
     "RankSVM of plain features": lambda: RankSVM(transform="none"),
-    "AdaRank": lambda: AdaRank(max_rounds=5, random_state=0),
-    "CoordinateAscent": lambda: CoordinateAscent(max_rounds=2, random_state=0),
-    "ESRank": lambda: ESRank(generations=20, random_state=0),
-    "LambdaMART": lambda: LambdaMART(max_trees=5, random_state=0),
+    "AdaRank": lambda: AdaRank(max_iter=5, random_state=0),
+    "CoordinateAscent": lambda: CoordinateAscent(max_iter=2, random_state=0),
+    "ESRank": lambda: ESRank(n_generations=20, random_state=0),
+    "LambdaMART": lambda: LambdaMART(n_estimators=5, random_state=0),
     "Ensemble": lambda: Ensemble(net(hidden_layers=(9,)), 2, random_state=0),
 }
 
@@ -159,7 +159,7 @@ def test_comparisons_are_an_order_that_agrees_with_the_ranks(name: str) -> None:
 def test_linear_scores_under_cancellation() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 37)).astype(np.float32) * np.float32(1e6)
-    ranker = RankSVM(transform="none", tolerance=1.0).fit(rows[:200], np.arange(200) % 3)
+    ranker = RankSVM(transform="none", tol=1.0).fit(rows[:200], np.arange(200) % 3)
     ranker.coef_ = rng.normal(size=37)
     rows[:, 36] = -(rows[:, :36].astype(np.float64) @ ranker.coef_[:36]) / ranker.coef_[36]
     scores = ranker.predict(rows)

@@ -33,7 +33,7 @@ FOR_SWITCHES: list[Any] = ["no", 0.5, None]
 
 SENSIBLE = {
     (DirectRanker, "hidden_layers", np.ndarray),
-    (AdaRank, "tolerance", int),  # −1 asks for picks that gain so much
+    (AdaRank, "tol", int),  # −1 asks for picks that gain so much
 }
 
 
@@ -81,15 +81,15 @@ def test_nonsense_is_refused_by_name(kind: type[Any], name: str, value: Any, dat
         ),
         (DirectRanker(batch_queries=(1, 2, 3)), r"batch_queries is \(1, 2, 3\)"),  # type: ignore[arg-type]
         (DirectRanker(max_steps=0), "max_steps is 0; give a whole number of at least 1, or None"),
-        (DirectRanker(clip_norm=0), "clip_norm is 0; give a number above 0, or None"),
+        (DirectRanker(max_grad_norm=0), "max_grad_norm is 0; give a number above 0, or None"),
         (DirectRanker(callbacks=print), "callbacks is <built-in function print>; give a list of functions"),  # type: ignore[arg-type]
         (DirectRanker(hidden_layers=b"64"), "hidden_layers is b'64'; give the widths"),
         (DirectRanker(hidden_layers={64, 32}), "hidden_layers is .*; give the widths"),  # type: ignore[arg-type]
         (DirectRanker(checkpoint=3), "checkpoint is 3; give the path of a folder, or None"),  # type: ignore[arg-type]
         (LambdaMART(n_jobs=1.5), "n_jobs is 1.5; give a number of threads or processes, -1 for all"),  # type: ignore[arg-type]
-        (LambdaMART(min_leaf_documents=10**10), "give a whole number from 1 to 2147483647"),
-        (Ensemble(LambdaMART(max_trees=1.5), 2), "max_trees is 1.5"),  # type: ignore[arg-type]
-        (DirectRanker(teacher=LambdaMART(max_trees=1.5)), "max_trees is 1.5"),  # type: ignore[arg-type]
+        (LambdaMART(min_child_samples=10**10), "give a whole number from 1 to 2147483647"),
+        (Ensemble(LambdaMART(n_estimators=1.5), 2), "n_estimators is 1.5"),  # type: ignore[arg-type]
+        (DirectRanker(teacher=LambdaMART(n_estimators=1.5)), "n_estimators is 1.5"),  # type: ignore[arg-type]
     ],
 )
 def test_messages(ranker: Ranker, message: str, data: RankingDataset) -> None:
@@ -116,7 +116,7 @@ def test_numbers_of_numpy_are_numbers(data: RankingDataset, tmp_path: Path) -> N
     "ranker",
     [
         DirectRanker(max_epochs=2, hidden_layers=np.array([4, 3]), teacher=None, transform="standard"),  # type: ignore[arg-type]
-        LambdaMART(max_trees=np.int64(5), subsample=np.float32(0.5)),  # type: ignore[arg-type]
+        LambdaMART(n_estimators=np.int64(5), subsample=np.float32(0.5)),  # type: ignore[arg-type]
         RankSVM(transform=PiecewiseLinear(n_bins=np.int64(3))),  # type: ignore[arg-type]
     ],
 )
@@ -127,12 +127,12 @@ def test_numbers_of_numpy_can_be_saved(ranker: Ranker, data: RankingDataset, tmp
 
 
 @pytest.mark.parametrize(
-    "change", [{"activation": "rellu"}, {"optimizer": "adamm"}, {"schedule": "cos"}, {"device": "gpu"},
+    "change", [{"activation": "rellu"}, {"optimizer": "adamm"}, {"lr_schedule": "cos"}, {"device": "gpu"},
                {"hidden_layers": (0,)}, {"normalisation": "bach"}],
 )  # fmt: skip
 def test_words_are_read_before_a_teacher_learns(change: dict[str, Any], data: RankingDataset) -> None:
     class Teacher(RankSVM):
-        def _learn(self, *_: Any) -> None:
+        def _fit(self, *_: Any) -> None:
             raise AssertionError("the teacher learnt first")
 
     with pytest.raises(ValueError, match=next(iter(change))):

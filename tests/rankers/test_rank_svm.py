@@ -30,61 +30,63 @@ def pair_differences(data: RankingDataset, pairs: str = "all") -> tuple[Any, Any
 
 
 def literal_objective(
-    coef: Any, data: RankingDataset, *, cost: str, l2: float, weights: Any, pairs: str = "all"
+    coef: Any, data: RankingDataset, *, cost: str, alpha: float, weights: Any, pairs: str = "all"
 ) -> float:
     missing = np.maximum(0, 1 - pair_differences(data, pairs)[0] @ coef)
-    return float(l2 / 2 * coef @ coef + weights @ (missing**2 if cost == "squared_hinge" else missing))
+    return float(alpha / 2 * coef @ coef + weights @ (missing**2 if cost == "squared_hinge" else missing))
 
 
-def pair_weights(query: Any, normalise: str, query_weight: Any) -> Any:
+def pair_weights(query: Any, reduction: str, query_weight: Any) -> Any:
     """What each pair weighs in the objective."""
     counts = np.bincount(query)
-    if normalise == "sum":
+    if reduction == "sum":
         return query_weight[query]
-    if normalise == "pairs":
+    if reduction == "pairs":
         return query_weight[query] / query_weight[query].sum()
     return query_weight[query] / counts[query] / query_weight[np.unique(query)].sum()
 
 
-def svm_on_pairs(differences: Any, weights: Any, l2: float) -> Any:
+def svm_on_pairs(differences: Any, weights: Any, alpha: float) -> Any:
     """scikit-learn's SVM with the squared hinge, every pair in both directions."""
     both_ways, sides = np.concatenate([differences, -differences]), np.repeat([1, -1], len(differences))
-    svm = LinearSVC(loss="squared_hinge", C=1 / l2, fit_intercept=False, tol=1e-8, max_iter=10**5, dual=False)
+    svm = LinearSVC(
+        loss="squared_hinge", C=1 / alpha, fit_intercept=False, tol=1e-8, max_iter=10**5, dual=False
+    )
     return svm.fit(both_ways, sides, sample_weight=np.tile(weights / 2, 2)).coef_[0]
 
 
-def quadratic_program_of_pairs(differences: Any, weights: Any, l2: float) -> Any:
-    """The dual of the hinge: maximise Σ a − ‖Σ a (x_i − x_j)‖² / (2 l2) with 0 ≤ a ≤ weight."""
+def quadratic_program_of_pairs(differences: Any, weights: Any, alpha: float) -> Any:
+    """The dual of the hinge: maximise Σ a − ‖Σ a (x_i − x_j)‖² / (2 alpha) with 0 ≤ a ≤ weight."""
 
     def negative_dual(a: Any) -> tuple[float, Any]:
         pull = differences.T @ a
-        return float(pull @ pull / (2 * l2) - a.sum()), differences @ pull / l2 - 1
+        return float(pull @ pull / (2 * alpha) - a.sum()), differences @ pull / alpha - 1
 
     bounds = [(0, weight) for weight in weights]
     options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 0, "gtol": 1e-9, "maxcor": 50}
     found = minimize(negative_dual, weights / 2, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return differences.T @ found.x / l2
+    return differences.T @ found.x / alpha
 
 
 @pytest.mark.parametrize(
     ("cost", "oracle"), [("squared_hinge", svm_on_pairs), ("hinge", quadratic_program_of_pairs)]
 )
-@pytest.mark.parametrize(("normalise", "l2"), [("sum", 5.0), ("pairs", 0.01), ("queries", 0.05)])
+@pytest.mark.parametrize(("reduction", "alpha"), [("sum", 5.0), ("pairs", 0.01), ("queries", 0.05)])
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
 def test_weights_are_those_of_a_solver_on_explicit_pairs(
-    cost: str, oracle: Any, normalise: str, l2: float, pairs: str, data: RankingDataset
+    cost: str, oracle: Any, reduction: str, alpha: float, pairs: str, data: RankingDataset
 ) -> None:
     few = data.select(range(4))
     query_weight = np.linspace(0.5, 2, few.n_queries)
-    options: dict[str, Any] = {"cost": cost, "l2": l2, "normalise": normalise, "pairs": pairs}
-    ranker = RankSVM(transform="none", tolerance=1e-6, **options).fit(few, sample_weight=query_weight)
+    options: dict[str, Any] = {"cost": cost, "alpha": alpha, "reduction": reduction, "pairs": pairs}
+    ranker = RankSVM(transform="none", tol=1e-6, **options).fit(few, sample_weight=query_weight)
     assert ranker.stopped_ == "converged"
     differences, query = pair_differences(few, pairs)
-    weights = pair_weights(query, normalise, query_weight)
-    expected = oracle(differences, weights, l2)
+    weights = pair_weights(query, reduction, query_weight)
+    expected = oracle(differences, weights, alpha)
     np.testing.assert_allclose(ranker.coef_, expected, atol=0.01 * np.abs(expected).max())
     ours, theirs = (
-        literal_objective(coef, few, cost=cost, l2=l2, weights=weights, pairs=pairs)
+        literal_objective(coef, few, cost=cost, alpha=alpha, weights=weights, pairs=pairs)
         for coef in (ranker.coef_, expected)
     )
     assert theirs * (1 - 1e-3) <= ours <= theirs * (1 + 1e-6)
@@ -92,18 +94,18 @@ def test_weights_are_those_of_a_solver_on_explicit_pairs(
 
 
 @pytest.mark.parametrize("cost", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("max_rounds", [2, 4, 7])
-def test_the_gap_is_a_proof(cost: str, max_rounds: int, data: RankingDataset) -> None:
-    options: dict[str, Any] = {"cost": cost, "l2": 0.01, "transform": "none", "normalise": "pairs"}
-    early = RankSVM(max_rounds=max_rounds, tolerance=1e-9, **options).fit(data)
-    best = RankSVM(tolerance=1e-7, **options).fit(data)
+@pytest.mark.parametrize("max_iter", [2, 4, 7])
+def test_the_gap_is_a_proof(cost: str, max_iter: int, data: RankingDataset) -> None:
+    options: dict[str, Any] = {"cost": cost, "alpha": 0.01, "transform": "none", "reduction": "pairs"}
+    early = RankSVM(max_iter=max_iter, tol=1e-9, **options).fit(data)
+    best = RankSVM(tol=1e-7, **options).fit(data)
     n_pairs = len(pair_differences(data)[0])
     value, least = (
-        literal_objective(coef, data, cost=cost, l2=0.01, weights=np.full(n_pairs, 1 / n_pairs))
+        literal_objective(coef, data, cost=cost, alpha=0.01, weights=np.full(n_pairs, 1 / n_pairs))
         for coef in (early.coef_, best.coef_)
     )
-    assert early.stopped_ == "max_rounds"
-    assert early.n_rounds_ == max_rounds
+    assert early.stopped_ == "max_iter"
+    assert early.n_rounds_ == max_iter
     assert least <= value <= least * (1 + early.gap_)
     if np.isfinite(early.gap_):
         assert early.gap_ < 100 * (value / least - 1) + 1
@@ -111,18 +113,18 @@ def test_the_gap_is_a_proof(cost: str, max_rounds: int, data: RankingDataset) ->
 
 @pytest.mark.parametrize("difference", [0.3, 2.0, 8.0])
 def test_one_pair_by_hand(difference: float) -> None:
-    X, y, l2 = [[difference], [0.0]], [1, 0], 0.5
-    squared = RankSVM(transform="none", l2=l2, tolerance=1e-10).fit(X, y)
-    assert squared.coef_[0] == pytest.approx(2 * difference / (l2 + 2 * difference**2), rel=1e-4)
-    hinge = RankSVM(transform="none", l2=l2, tolerance=1e-6, cost="hinge").fit(X, y)
-    assert hinge.coef_[0] == pytest.approx(min(difference / l2, 1 / difference), rel=1e-2)
+    X, y, alpha = [[difference], [0.0]], [1, 0], 0.5
+    squared = RankSVM(transform="none", alpha=alpha, tol=1e-10).fit(X, y)
+    assert squared.coef_[0] == pytest.approx(2 * difference / (alpha + 2 * difference**2), rel=1e-4)
+    hinge = RankSVM(transform="none", alpha=alpha, tol=1e-6, cost="hinge").fit(X, y)
+    assert hinge.coef_[0] == pytest.approx(min(difference / alpha, 1 / difference), rel=1e-2)
 
 
 def test_rows_weigh_their_pairs(data: RankingDataset) -> None:
     weights = np.ones(data.n_documents)
     weights[::3] = 0.0
     kept = weights > 0
-    exact: dict[str, Any] = {"transform": "none", "tolerance": 1e-8}
+    exact: dict[str, Any] = {"transform": "none", "tol": 1e-8}
     weighted = RankSVM(**exact).fit(data, sample_weight=weights)
     left_out = RankSVM(**exact).fit(data.features[kept], data.relevance[kept], qid=data.qid[kept])
     np.testing.assert_allclose(weighted.coef_, left_out.coef_, rtol=1e-3, atol=1e-5)
@@ -135,7 +137,7 @@ def test_rounds_are_told_and_lead_down(data: RankingDataset) -> None:
     assert told == ranker.history_
     assert ranker.n_rounds_ == len(told) > 3
     assert np.all(np.diff([record.fitness for record in told]) >= 0)
-    assert ranker.gap_ <= 1e-4 < RankSVM(tolerance=0.1).fit(data).gap_ <= 0.1
+    assert ranker.gap_ <= 1e-4 < RankSVM(tol=0.1).fit(data).gap_ <= 0.1
 
 
 def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
@@ -146,7 +148,7 @@ def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
     with pytest.warns(TrainingWarning, match="interrupted in round 3"):
         ranker = RankSVM(callbacks=[interrupt]).fit(data)
     assert ranker.stopped_ == "interrupted"
-    np.testing.assert_array_equal(ranker.coef_, RankSVM(max_rounds=3).fit(data).coef_)
+    np.testing.assert_array_equal(ranker.coef_, RankSVM(max_iter=3).fit(data).coef_)
 
 
 def test_nothing_to_tell_documents_apart_by() -> None:
@@ -159,8 +161,8 @@ def test_nothing_to_tell_documents_apart_by() -> None:
 def test_a_tolerance_beyond_the_precision_of_numbers() -> None:
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
-    with pytest.warns(TrainingWarning, match=r"stopped at gap_=.*, above tolerance=1e-17: .* take a larger"):
-        ranker = RankSVM(cost="hinge", tolerance=1e-17).fit(X, y, qid=qid)
+    with pytest.warns(TrainingWarning, match=r"stopped at gap_=.*, above tol=1e-17: .* take a larger"):
+        ranker = RankSVM(cost="hinge", tol=1e-17).fit(X, y, qid=qid)
     assert ranker.stopped_ == "precision"
     assert 0 < ranker.gap_ < 1e-5  # of the best weights, not of the last ones
 
@@ -178,11 +180,11 @@ def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
     [
         ({"cost": "hing"}, "cost 'hing' is unknown; did you mean 'hinge'"),
         ({"cost": "cross_entropy"}, "cost 'cross_entropy' is unknown"),
-        ({"l2": 0.0}, "l2 is 0.0; give a number above 0"),
-        ({"tolerance": -1.0}, "tolerance is -1.0"),
+        ({"alpha": 0.0}, "alpha is 0.0; give a number above 0"),
+        ({"tol": -1.0}, "tol is -1.0"),
         ({"pairs": "some"}, "pairs 'some' is unknown"),
-        ({"normalise": "mean"}, "normalise 'mean' is unknown"),
-        ({"max_rounds": 0}, "max_rounds is 0"),
+        ({"reduction": "mean"}, "reduction 'mean' is unknown"),
+        ({"max_iter": 0}, "max_iter is 0"),
         ({"transform": "log"}, "transform 'log' is unknown"),
     ],
 )

@@ -55,14 +55,14 @@ RANKERS: dict[str, Ranker] = {
     "RankNet": RankNet(**QUICK),
     "LambdaDirectRanker": LambdaDirectRanker(**QUICK),
     "ListNet": ListNet(**QUICK),
-    "AdaRank": AdaRank(max_rounds=20, random_state=0),
-    "CoordinateAscent": CoordinateAscent(restarts=2, max_rounds=2, n_steps=5, random_state=0),
-    "ESRank": ESRank(generations=60, random_state=0),
-    "IESRRank": IESRRank(generations=20, random_state=0),
-    "IESVMRank": IESVMRank(generations=20, random_state=0),
+    "AdaRank": AdaRank(max_iter=20, random_state=0),
+    "CoordinateAscent": CoordinateAscent(n_restarts=2, max_iter=2, n_steps=5, random_state=0),
+    "ESRank": ESRank(n_generations=60, random_state=0),
+    "IESRRank": IESRRank(n_generations=20, random_state=0),
+    "IESVMRank": IESVMRank(n_generations=20, random_state=0),
     "RankSVM": RankSVM(),
-    "LambdaMART": LambdaMART(max_trees=20, random_state=0),
-    "LambdaMART.map": LambdaMART.ranklib(max_trees=20, metric="map", random_state=0),
+    "LambdaMART": LambdaMART(n_estimators=20, random_state=0),
+    "LambdaMART.map": LambdaMART.ranklib(n_estimators=20, metric="map", random_state=0),
     "Ensemble": Ensemble(DirectRanker(**QUICK), 2, random_state=0),
     "Ensemble, in lists": Ensemble(
         DirectRanker(**QUICK), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
@@ -305,12 +305,10 @@ def test_weights_of_a_data_set_are_in_its_own_order(data: RankingDataset) -> Non
     mixed = RankingDataset.from_arrays(X[shuffled], y[shuffled], qid=qid[shuffled])
     for part in (mixed, mixed.split(0.5, random_state=0)[1]):
         weight = 1 + (part.features[:, 0] > np.median(part.features[:, 0])) * 9.0
-        fitted = RankSVM(tolerance=1e-8).fit(part, sample_weight=weight)
-        as_arrays = RankSVM(tolerance=1e-8).fit(
-            part.features, part.relevance, qid=part.qid, sample_weight=weight
-        )
+        fitted = RankSVM(tol=1e-8).fit(part, sample_weight=weight)
+        as_arrays = RankSVM(tol=1e-8).fit(part.features, part.relevance, qid=part.qid, sample_weight=weight)
         np.testing.assert_allclose(fitted.coef_, as_arrays.coef_, rtol=1e-5, atol=1e-7)
-        assert not np.allclose(fitted.coef_, RankSVM(tolerance=1e-8).fit(part).coef_, rtol=1e-2)
+        assert not np.allclose(fitted.coef_, RankSVM(tol=1e-8).fit(part).coef_, rtol=1e-2)
 
 
 @pytest.mark.parametrize("name", ["DirectRanker", "LambdaMART", "AdaRank", "CoordinateAscent", "ESRank"])

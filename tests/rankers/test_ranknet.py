@@ -7,7 +7,7 @@ import torch
 
 from directranker import RankingDataset, example_dataset
 from directranker.rankers import RankNet
-from directranker.training import Batches, Lists
+from directranker.training import Batches, QueryGroups
 
 STEP, MOMENTUM, DECAY, EPOCHS, BATCH = 0.05, 0.9, 1e-4, 3, 5
 
@@ -25,7 +25,7 @@ def trained_literally(data: RankingDataset, net: torch.nn.Module, seed: int) -> 
     """Gradient descent, a few queries a step, pair by pair."""
     optimizer = torch.optim.SGD(net.parameters(), lr=STEP, momentum=MOMENTUM, weight_decay=DECAY)
     X = torch.from_numpy(np.array(data.features))
-    lists = Lists(data.relevance, data.offsets)
+    lists = QueryGroups(data.relevance, data.offsets)
     for epoch in range(EPOCHS):
         for batch in Batches(lists, BATCH, seed).epoch(epoch):
             costs = []

@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_serve_is_told_before_a_teacher_learns(tmp_path: Pa
     taught.set_params(checkpoint=tmp_path / "used").fit(data)
     (tmp_path / "file").write_text("here is no room for a folder")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LambdaMART, "_learn", lambda *_: pytest.fail("the teacher has learnt"))
+        patch.setattr(LambdaMART, "_fit", lambda *_: pytest.fail("the teacher has learnt"))
         with pytest.raises(StorageError, match="other data or parameters"):
             taught.set_params(random_state=1).fit(data)
         with pytest.raises(OSError, match="file"):

@@ -25,7 +25,7 @@ from directranker.rankers import (
     IESVMRank,
     LambdaMART,
 )
-from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.trees import boosting
 from directranker.training import loop
@@ -102,7 +102,7 @@ def test_ctrl_c_does_not_wait_for_lightgbm_s_bins(
 
 def test_small_data_is_binned_without_a_thread(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boosting, "interruptibly", None)
-    LambdaMART(max_trees=2, random_state=0).fit(data)
+    LambdaMART(n_estimators=2, random_state=0).fit(data)
 
 
 def test_the_step_at_hand_is_dropped(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +151,8 @@ def test_many_bins_are_scored_many_rows_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     n_calls = [0]
-    tried = pressing_ctrl_c(ScoredPart.fitness_of_steps, 3, n_calls)
-    monkeypatch.setattr(ScoredPart, "fitness_of_steps", tried)
+    tried = pressing_ctrl_c(ScoredSplit.fitness_of_steps, 3, n_calls)
+    monkeypatch.setattr(ScoredSplit, "fitness_of_steps", tried)
     with pytest.warns(TrainingWarning, match="interrupted in round 1"):
         ranker = CoordinateAscent(random_state=0).fit(data)
     assert n_calls == [3] < [data.n_features]
@@ -198,7 +198,7 @@ warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 RankSVM().fit(rng.normal(size=(300, 4)), rng.normal(size=300))  # kernels
 X = rng.normal(size=(150_000, 4)).astype(np.float32)
-exact = RankSVM(cost="hinge", tolerance=1e-12, transform="none", progress=False)
+exact = RankSVM(cost="hinge", tol=1e-12, transform="none", progress=False)
 print(seconds_to_end(exact, X, X[:, 0] + rng.normal(size=len(X))))
 X = rng.normal(size=(300, 20_000)).astype(np.float32)
 print(seconds_to_end(LambdaMART(progress=False), X, np.arange(300) % 3, np.arange(300) // 10))

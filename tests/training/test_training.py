@@ -18,7 +18,7 @@ from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
 from directranker.rankers.nets.objective_cost import ObjectiveCost
-from directranker.training.batches import Batches, Lists, growing
+from directranker.training.batches import Batches, QueryGroups, growing
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
 
@@ -34,7 +34,7 @@ def small(**options: Any) -> DirectRanker:
 
 
 def test_an_epoch_sees_every_document_once_in_whole_queries(data: RankingDataset) -> None:
-    lists = Lists(data.relevance, data.offsets)
+    lists = QueryGroups(data.relevance, data.offsets)
     batches = list(Batches(lists, batch_queries=7, seed=0).epoch(0))
     assert len(batches) == 9
     assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(data.n_documents))
@@ -50,7 +50,7 @@ def test_an_epoch_sees_every_document_once_in_whole_queries(data: RankingDataset
 
 
 def test_without_queries_documents_are_dealt_to_lists() -> None:
-    lists = Lists((np.arange(100) % 3).astype(np.float64), np.array([0, 100]))
+    lists = QueryGroups((np.arange(100) % 3).astype(np.float64), np.array([0, 100]))
     batches = list(Batches(lists, batch_queries=5, seed=0, list_size=30).epoch(0))
     assert [len(batch.rows) for batch in batches] == [34, 33, 33]
     assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(100))
@@ -60,7 +60,7 @@ def test_without_queries_documents_are_dealt_to_lists() -> None:
 def test_growing_bounds() -> None:
     assert growing((10, 100), 0.0) == 10
     assert growing((10, 100), 1.0) == pytest.approx(100)
-    lists = Lists(np.tile([0.0, 1.0], 200), np.arange(0, 401, 2))
+    lists = QueryGroups(np.tile([0.0, 1.0], 200), np.arange(0, 401, 2))
     sizes = [
         len(next(Batches(lists, (10, 100), seed=0).epoch(0, progress)).offsets) - 1
         for progress in (0, 0.5, 1)
@@ -135,7 +135,7 @@ def test_the_best_weights_are_restored(data: RankingDataset) -> None:
 
 
 def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> None:
-    ranker = small(max_steps=3, batch_queries=10, early_stopping=False, clip_norm=0.1).fit(data)
+    ranker = small(max_steps=3, batch_queries=10, early_stopping=False, max_grad_norm=0.1).fit(data)
     assert ranker.n_epochs_ == 1
     assert ranker.history_[0].metric is None
     assert ranker.stopped_ == "max_epochs"

@@ -6,7 +6,8 @@ scores of the others are brought to its scale, by mean and deviation over all ro
 
 >>> from directranker.rankers import RankSVM
 >>> table, codes = np.arange(40, dtype=np.float32)[:, None], np.repeat([0, 1], [36, 4])
->>> held_out = score_held_out(lambda n_rows: RankSVM(random_state=0), table, codes, holdout=0.2, seed=0)
+>>> new_ranker = lambda n_rows: RankSVM(random_state=0)
+>>> held_out = score_held_out(new_ranker, table, codes, calibration_fraction=0.2, seed=0)
 >>> len(held_out.rows), bool(np.corrcoef(held_out.scores, table[:, 0])[0, 1] > 0.99)
 (40, True)
 """
@@ -27,7 +28,7 @@ from directranker.data.checking import Features
 __all__ = ["HeldOut", "score_held_out"]
 
 ENOUGH = 10  # rows of each class among those held out, below which each part is held out in turn
-MOST_PARTS = 5  # each is a training more
+MAX_PARTS = 5  # each is a training more
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +41,29 @@ class HeldOut:
 
 
 def score_held_out(
-    new_ranker: Callable[[int], Any], table: Features, codes: IntArray, *, holdout: float, seed: int
+    new_ranker: Callable[[int], Any],
+    table: Features,
+    codes: IntArray,
+    *,
+    calibration_fraction: float,
+    seed: int,
 ) -> HeldOut:
-    """Fit and score; `new_ranker` makes one for so many rows, `holdout` is the share of a part.
+    """Fit and score; `new_ranker` makes one for so many rows, of the rows this fraction is held out.
 
     Classes are in all parts in equal shares. Where that cannot be, all rows are learnt from and scored.
     """
     rows, counts = np.arange(len(codes)), np.bincount(codes)
-    n_parts = min(MOST_PARTS, max(2, round(1 / holdout)), int(counts.min()))
-    if n_parts >= 2 and holdout * counts.min() < ENOUGH:
+    n_parts = min(MAX_PARTS, max(2, round(1 / calibration_fraction)), int(counts.min()))
+    if n_parts >= 2 and calibration_fraction * counts.min() < ENOUGH:
         return _each_in_turn(new_ranker, table, codes, n_parts, seed)
-    if (1 - holdout) * counts.min() < 1 or n_parts < 2:
+    if (1 - calibration_fraction) * counts.min() < 1 or n_parts < 2:
         ranker = new_ranker(len(rows)).fit(table, codes)
         return HeldOut(ranker, rows, _scores(ranker, table))
     seen, held_out = (
         np.sort(part)
-        for part in train_test_split(rows, test_size=holdout, stratify=codes, random_state=seed % 2**32)
+        for part in train_test_split(
+            rows, test_size=calibration_fraction, stratify=codes, random_state=seed % 2**32
+        )
     )
     ranker = new_ranker(len(seen)).fit(table[seen], codes[seen])
     return HeldOut(ranker, held_out, _scores(ranker, table[held_out]))

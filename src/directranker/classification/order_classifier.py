@@ -43,7 +43,7 @@ RULES: dict[str, Rule] = {
     "ranker": or_none(kind("a ranker, such as DirectRanker()", BaseEstimator)),
     "thresholds": kind("'labels' or 'peaks'", str),
     "class_order": or_none(kind("a list of the classes", Sequence, np.ndarray)),
-    "holdout": between(0, 1),
+    "calibration_fraction": between(0, 1),
 }
 # Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
 # ends too soon. On 200 tumours with 7 malignant ones average precision is .98 after 500 steps, .90 with it.
@@ -68,7 +68,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight
         How much rows of each class count for thresholds and probabilities: None, `"balanced"`, or a
         dictionary. Pairs always meet in the numbers that the classes have.
-    holdout
+    calibration_fraction
         The share of rows of each class that the ranker does not see, and that thresholds and probabilities
         come from. Where that would be fewer than 10 rows of a class, the ranker learns from all rows, and
         thresholds and probabilities come from up to five further rankers, each without another part. Where a
@@ -96,14 +96,14 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         thresholds: str = "labels",
         class_order: Sequence[Any] | None = None,
         class_weight: Any = None,
-        holdout: float = 0.2,
+        calibration_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
         self.ranker = ranker
         self.thresholds = thresholds
         self.class_order = class_order
         self.class_weight = class_weight
-        self.holdout = holdout
+        self.calibration_fraction = calibration_fraction
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -115,7 +115,9 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = self._codes(labels)
         seed = as_seed(self.random_state)
         new_ranker = partial(self._new_ranker, seed)
-        held_out = score_held_out(new_ranker, table, codes, holdout=self.holdout, seed=seed)
+        held_out = score_held_out(
+            new_ranker, table, codes, calibration_fraction=self.calibration_fraction, seed=seed
+        )
         self.ranker_, scores = held_out.ranker, held_out.scores
         weights = compute_sample_weight(self.class_weight, labels[held_out.rows])
         n_classes = len(self.classes_)

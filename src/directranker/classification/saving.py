@@ -30,7 +30,7 @@ from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_unchanged
 from directranker.errors import StorageError
-from directranker.persistence import MOST_BYTES, load_ranker, read_plain_file, save_ranker
+from directranker.persistence import MAX_BYTES, load_ranker, read_plain_file, save_ranker
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -55,7 +55,7 @@ def save_classifier(classifier: OrderClassifier, folder: str | Path, *, overwrit
         "feature_names": getattr(classifier, "feature_names_in_", np.empty(0)).tolist(),
         "parameters": {
             "thresholds": classifier.thresholds,
-            "holdout": classifier.holdout,
+            "calibration_fraction": classifier.calibration_fraction,
             "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
             "class_weight": "balanced" if isinstance(weight, str) else None,
         },
@@ -79,7 +79,7 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
 def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:
     if not (folder / HEADER).is_file():
         raise StorageError(f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote")
-    text = read_plain_file(folder / HEADER, MOST_BYTES["header.json"], "no classifier has so long a header")
+    text = read_plain_file(folder / HEADER, MAX_BYTES["header.json"], "no classifier has so long a header")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -104,7 +104,7 @@ def _from_words(header: Mapping[str, Any], ranker: Any) -> OrderClassifier:
         raise ValueError("thresholds must not fall, and the slope must be above 0")
     if ranker.n_features_in_ != header["n_features"]:
         raise ValueError(f"the ranker takes {ranker.n_features_in_} features, not {header['n_features']}")
-    known = ("thresholds", "holdout", "random_state", "class_weight")
+    known = ("thresholds", "calibration_fraction", "random_state", "class_weight")
     options = {name: header["parameters"][name] for name in known}
     classifier = OrderClassifier(clone(ranker) if header["own_ranker"] else None, **options)
     classifier.ranker_, classifier.classes_, classifier.ordered_classes_ = ranker, classes, classes[order]

@@ -40,7 +40,7 @@ def compare(
     ] = ["ndcg@10", "map"],  # noqa: B006 - typer copies it
     grid: Annotated[str, typer.Option(help="quick, paper, or a .toml or .yaml file.")] = "quick",
     inner_folds: Annotated[
-        str, typer.Option(help="Parameters are chosen by so many inner folds, or on the vali part.")
+        str, typer.Option(help="Parameters are chosen by so many inner folds, or on the validation split.")
     ] = "5",
     seeds: Annotated[int, typer.Option(help="How often each final training is repeated.", min=1)] = 3,
     threshold: Annotated[
@@ -108,7 +108,7 @@ def answer_and_print(
     from directranker.experiments.folder import finished_comparison
     from directranker.experiments.results import RESULTS
     from directranker.experiments.tables import TABLE_FORMATS
-    from directranker.report.building import REPORT, write_report
+    from directranker.report.page import REPORT, write_report
 
     report = folder / REPORT
     digest = request.digest()

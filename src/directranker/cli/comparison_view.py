@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from directranker.experiments.results import Comparison
-    from directranker.experiments.table_cells import ScoreCell
+    from directranker.experiments.table_values import ScoreCell
     from directranker.model_selection.progress import Progress
 
 __all__ = ["SearchBar", "print_comparison", "print_status", "search_bar"]
@@ -27,7 +27,7 @@ def print_comparison(comparison: Comparison, path: Path) -> None:
     """Print how well and how long, what the signs mean, and where the results are."""
     from rich.text import Text
 
-    from directranker.experiments.table_cells import legend, protocol_of
+    from directranker.experiments.table_values import legend, protocol_of
 
     out = console()
     out.print(Text(protocol_of(comparison)))
@@ -44,7 +44,7 @@ def _score_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from directranker.experiments.table_cells import score_table
+    from directranker.experiments.table_values import score_table
 
     header, rows = score_table(comparison, Text, _score, _published)
     table = Table("ranker", *header[1:], box=None, header_style="bold")
@@ -58,7 +58,7 @@ def _score_table(comparison: Comparison) -> Table:
 def _score(cell: ScoreCell) -> Text:
     from rich.text import Text
 
-    from directranker.experiments.table_cells import SYMBOL
+    from directranker.experiments.table_values import SYMBOL
 
     return (
         Text(f"{cell.text} {BEST}", "bold")
@@ -79,7 +79,7 @@ def _time_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from directranker.experiments.table_cells import time_table
+    from directranker.experiments.table_values import time_table
 
     header, rows = time_table(comparison)
     table = Table("ranker", *header[1:], box=None, header_style="bold")

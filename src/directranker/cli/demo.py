@@ -34,5 +34,5 @@ def demo(
     data = saved_example(out)
     print_inspection(data.name, inspect_dataset(embedded_data(), threshold=2))
     console().print("\nComparing all rankers on it; the first time, kernels are compiled on the way.")
-    request = Request(str(data), threshold="2", folds=3, inner_folds="vali", seeds=1)
+    request = Request(str(data), threshold="2", folds=3, inner_folds="validation", seeds=1)
     answer_and_print(request, out, workers=workers)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from directranker.cli.console import AsJson, console, print_json
-from directranker.cli.evaluate_files import Rules, compare_files, judged_scores, tell_blind
+from directranker.cli.evaluate_files import Rules, compare_files, judged_scores, warn_if_constant
 
 __all__ = ["evaluate"]
 
@@ -89,7 +89,7 @@ def evaluate(
                 raise
             refused[name] = str(error)  # its table of gains does not know a label, the others may
     if convention != "all":
-        tell_blind(judged, rules)
+        warn_if_constant(judged, rules)
     if as_json:
         plain: dict[str, dict[str, object]] = {
             name: {key: _plain(value) for key, value in values.items()} for name, values in figures.items()

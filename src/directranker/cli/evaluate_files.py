@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from directranker.data.trec import JudgedRun
     from directranker.experiments.results import Comparison
 
-__all__ = ["Rules", "compare_files", "judged_scores", "tell_blind"]
+__all__ = ["Rules", "compare_files", "judged_scores", "warn_if_constant"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun
     return JudgedRun(dataset.qid, dataset.relevance, parse_scores(text, dataset, name=name))
 
 
-def tell_blind(judged: JudgedRun, rules: Rules) -> None:
+def warn_if_constant(judged: JudgedRun, rules: Rules) -> None:
     """Say on standard error which metrics would be the same for any order."""
     from directranker.metrics import Metric
     from directranker.metrics.blindness import why_blind
@@ -112,7 +112,7 @@ def compare_files(
     """Print how the rankers stand to each other; write it to a folder for `report`."""
     if _is_read_once(data) and len(files) > 1:
         raise ValueError(f"data from {_name(data)} is read once; give a file to compare several rankers")
-    from directranker.experiments.outside_scores import compare_values
+    from directranker.experiments.external_scores import compare_values
     from directranker.experiments.results import write_results
 
     names = _names(files)
@@ -120,7 +120,7 @@ def compare_files(
     for name, path in zip(names, files, strict=True):
         judged = judged_scores(path, data, rules.metrics)
         if not values:
-            tell_blind(judged, rules)  # the labels are the same for all
+            warn_if_constant(judged, rules)  # the labels are the same for all
         values[name] = _values_of(judged, rules)
     about = as_text(data.name)
     protocol = f"{about}: scores that were given, {rules}; the mean over its queries."
@@ -169,7 +169,7 @@ def _print(comparison: Comparison) -> None:
     from rich.table import Table
 
     from directranker.cli.comparison_view import BEST
-    from directranker.experiments.table_cells import SYMBOL, ScoreCell, legend, protocol_of, score_table
+    from directranker.experiments.table_values import SYMBOL, ScoreCell, legend, protocol_of, score_table
 
     def emphasised(cell: ScoreCell) -> str:
         if cell.is_best:

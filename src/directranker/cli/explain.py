@@ -77,7 +77,7 @@ def _plain(explanation: Explanation) -> dict[str, Any]:
         "method": explanation.method,
         "scores": explanation.scores,
         "difference": explanation.difference,
-        "left_over": explanation.left_over,
+        "residual": explanation.residual,
         "contributions": dict(zip(explanation.names, explanation.contributions.tolist(), strict=True)),
     }
 
@@ -99,8 +99,8 @@ def _print(explanation: Explanation, top: int) -> None:
     rest = order[len(shown) :]
     if len(rest):
         table.add_row(f"{len(rest)} others", "", "", f"{explanation.contributions[rest].sum():+.4f}")
-    if abs(explanation.left_over) >= SHOWN:
-        table.add_row("no feature", "", "", f"{explanation.left_over:+.4f}")
+    if abs(explanation.residual) >= SHOWN:
+        table.add_row("no feature", "", "", f"{explanation.residual:+.4f}")
     table.add_row("sum", "", "", f"{explanation.difference:+.4f}")
     out = console()
     out.print(

@@ -33,6 +33,6 @@ def report(
 
     typer.echo(f"report:  {write_report(results, out)}")
     if figures is not None:
-        from directranker.report.picturing import write_figures
+        from directranker.report.figures import write_figures
 
         typer.echo(f"figures: {len(write_figures(results, figures))} in {figures}")

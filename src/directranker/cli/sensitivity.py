@@ -81,7 +81,7 @@ def sensitivity(
             raise ValueError(unknown_name("ranker", name, [PROCEDURE, *registered()]))
     from directranker.experiments.claims import check_claims
     from directranker.experiments.sensitivity import STUDIES, Setting, run_studies
-    from directranker.model_selection.store import CellStore
+    from directranker.model_selection.store import JobStore
 
     names = study or list(STUDIES)
     if values is not None and len(names) != 1:
@@ -93,7 +93,7 @@ def sensitivity(
         noisy_test=not true_test,
     )
     out.mkdir(parents=True, exist_ok=True)
-    with CellStore(out / "sensitivity.sqlite") as store, _kept_in(out), progress_bar("data sets") as progress:
+    with JobStore(out / "sensitivity.sqlite") as store, _kept_in(out), progress_bar("data sets") as progress:
         points = run_studies(
             chosen,
             store,

@@ -1,9 +1,9 @@
 """Parameters of a ranker as words on the command line: `hidden_layers=64,32`.
 
 >>> from directranker.rankers import DirectRanker
->>> settings = parsed_settings(["hidden_layers=64,32", "dropout=0.1", "clip_norm=none"], DirectRanker())
+>>> settings = parsed_settings(["hidden_layers=64,32", "dropout=0.1", "max_grad_norm=none"], DirectRanker())
 >>> settings
-{'hidden_layers': (64, 32), 'dropout': 0.1, 'clip_norm': None}
+{'hidden_layers': (64, 32), 'dropout': 0.1, 'max_grad_norm': None}
 >>> parsed_settings(["hidden_layer=64"], DirectRanker())  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 ValueError: parameter 'hidden_layer' is unknown; did you mean 'hidden_layers'? Choose from 'activation', ...

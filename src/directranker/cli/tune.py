@@ -38,7 +38,7 @@ def tune(
     grid: Annotated[
         list[str],
         typer.Option(
-            help="Values of a parameter, such as l2=0.1/1/10 or hidden_layers=64/64,32; may be repeated. "
+            help="Values of a parameter, such as alpha=0.1/1/10 or hidden_layers=64/64,32; may be repeated. "
             "Or a TOML or YAML file with values by ranker and parameter.",
             show_default=False,
         ),
@@ -65,9 +65,9 @@ def tune(
 ) -> None:
     """Try parameters by cross-validation over queries, train the best on all data, and save it.
 
-    What is measured is kept in OUT.cells.sqlite: the same command, or one of more values, goes on from there.
+    What is measured is kept in OUT.jobs.sqlite: the same command, or one of more values, goes on from there.
 
-    Example: `directranker tune example --ranker RankSVM --grid l2=1/10 --out tuned`
+    Example: `directranker tune example --ranker RankSVM --grid alpha=1/10 --out tuned`
     """
     from directranker.rankers.registry import find_ranker
 
@@ -82,7 +82,7 @@ def tune(
     estimator.set_params(**parsed_settings(settings, estimator))
     values = parsed_grid(grid, ranker, estimator)
     dataset = read_data(data)
-    store = out.with_name(f"{out.name}.cells.sqlite")
+    store = out.with_name(f"{out.name}.jobs.sqlite")
     with _word_on_going_on(store), progress_bar(f"tuning {ranker}") as report:
         found = grid_search(
             estimator,
@@ -134,7 +134,7 @@ def _grid_of_file(path: Path, ranker: str) -> dict[str, list[Any]]:
     from directranker.experiments.grid_files import parse_grid
 
     if not path.is_file():
-        raise ValueError(f"--grid {path}: give values, such as l2=0.1/1, or a file that is there")
+        raise ValueError(f"--grid {path}: give values, such as alpha=0.1/1, or a file that is there")
     content = parse_grid(path)
     if not isinstance(content.get(ranker), Mapping):
         raise ValueError(f"{path}: has no parameters of {ranker}; there are {', '.join(map(str, content))}")

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from directranker.compilation import IntArray
 from directranker.metrics.sorting import FloatArray
 
-__all__ = ["NORMALISERS", "Batch", "Rule", "as_weights", "query_scales"]
+__all__ = ["REDUCTIONS", "Batch", "Rule", "as_weights", "query_scales"]
 
-NORMALISERS = ("queries", "root", "pairs", "sum")
+REDUCTIONS = ("queries", "root", "pairs", "sum")
 
 
 class Rule(NamedTuple):
@@ -68,15 +68,15 @@ def as_weights(name: str, weights: ArrayLike | None, n: int, per: str) -> FloatA
     return array
 
 
-def query_scales(totals: FloatArray, query_weight: FloatArray, normalise: str) -> FloatArray:
+def query_scales(totals: FloatArray, query_weight: FloatArray, reduction: str) -> FloatArray:
     """What to multiply the sum of each query's costs with, given the sum of its pairs' weights.
 
     All means are weighted ones: to double every weight changes nothing, a weight of 0 leaves out.
     """
-    if normalise == "sum":
+    if reduction == "sum":
         return query_weight
     # How much the mean of a query counts: all the same, by its pairs, or by their root, half-way between.
-    importance = totals ** {"queries": 0.0, "root": 0.5, "pairs": 1.0}[normalise]
+    importance = totals ** {"queries": 0.0, "root": 0.5, "pairs": 1.0}[reduction]
     counted = np.where(totals > 0, query_weight * importance, 0.0)
     whole = float(counted.sum())
     return np.divide(counted, totals * whole, out=np.zeros_like(totals), where=(totals > 0) & (whole > 0))

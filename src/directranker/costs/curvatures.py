@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from directranker.compilation import balanced_cuts, compiled, in_parallel, n_threads
 from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.metrics.sorting import FloatArray
-from directranker.pairs.choosing import pair_totals
 from directranker.pairs.classes import Layout, classes_of
+from directranker.pairs.pair_table import pair_totals
 from directranker.pairs.swaps import SwapTerms, swap_terms, swap_weight
 from directranker.pairs.weights import PairWeight
 

@@ -24,7 +24,7 @@ from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.costs.pair_kernel import compare_query
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout
-from directranker.pairs.drawing import lower_stop
+from directranker.pairs.sampling import lower_stop
 from directranker.pairs.swaps import SwapTerms
 
 __all__ = ["compare_by_exponentials"]

@@ -25,14 +25,14 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from directranker.costs.activations import ACTIVATIONS, UNBOUNDED
-from directranker.costs.batches import NORMALISERS
+from directranker.costs.batches import REDUCTIONS
+from directranker.costs.execution import run_plan
 from directranker.costs.list_costs import LIST_COSTS
 from directranker.costs.pair_costs import PAIR_COSTS, TorchPairCost
 from directranker.costs.plans import check_rows, plan_of
-from directranker.costs.running import run_plan
 from directranker.costs.tensors import PairTensors, tensor_cost
-from directranker.pairs.choosing import check_pairs
 from directranker.pairs.classes import QueryClasses
+from directranker.pairs.pair_table import check_pairs
 from directranker.pairs.weights import PairWeight, pair_weight_named
 from directranker.suggestions import unknown_name
 
@@ -82,7 +82,7 @@ class Objective:
     """A query with more pairs is represented by so many, drawn with replacement; cost and gradient are
     right on average. With the identity, the squared costs and the hinges need no cap: they are exact
     in linear and in n log n time."""
-    normalise: str = "queries"
+    reduction: str = "queries"
     """The mean over "queries" of each one's mean over its pairs, over "pairs" regardless of the query, or
     the "sum"; with "root" the mean of a query counts by the root of its number of pairs, half-way between
     the first two. Queries without pairs do not count. For costs of lists "queries" or "sum"."""
@@ -92,7 +92,7 @@ class Objective:
     def __post_init__(self) -> None:
         _check_word("cost", self.cost, (*PAIR_COSTS, *LIST_COSTS))
         _check_word("head_activation", self.head_activation, ACTIVATIONS)
-        _check_word("normalise", self.normalise, NORMALISERS, or_function=False)
+        _check_word("reduction", self.reduction, REDUCTIONS, or_function=False)
         check_pairs(self.pairs, self.max_pairs)
         if self.pair_weight is not None and not callable(self.pair_weight):
             pair_weight_named(self.pair_weight)
@@ -113,9 +113,9 @@ class Objective:
                     f"{name}={getattr(self, name)!r} has no meaning for the cost {self.cost!r}, which looks "
                     f"at whole lists; leave it out, or take one of {', '.join(map(repr, PAIR_COSTS))}"
                 )
-        if self.normalise in ("root", "pairs"):
+        if self.reduction in ("root", "pairs"):
             raise ValueError(
-                f"normalise={self.normalise!r}: {self.cost!r} has no pairs; take 'queries' or 'sum'"
+                f"reduction={self.reduction!r}: {self.cost!r} has no pairs; take 'queries' or 'sum'"
             )
 
     @property

@@ -18,7 +18,7 @@ from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.costs.pair_costs import pair_cost_of_difference, pair_cost_of_odds
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout
-from directranker.pairs.drawing import lower_stop
+from directranker.pairs.sampling import lower_stop
 from directranker.pairs.swaps import SwapTerms, swap_weight
 from directranker.pairs.weights import BY_LABELS, BY_SWAP
 

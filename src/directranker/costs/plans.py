@@ -3,7 +3,7 @@
 Kernels and tensors start from the same plan, which is why they give the same numbers.
 
 >>> from directranker.costs import Objective
->>> plan = plan_of(Objective(normalise="pairs"), [2, 1, 0], [0, 3])
+>>> plan = plan_of(Objective(reduction="pairs"), [2, 1, 0], [0, 3])
 >>> plan.n_pairs.tolist(), plan.scale.tolist()
 ([3], [0.3333333333333333])
 """
@@ -20,8 +20,8 @@ from directranker.compilation import IntArray
 from directranker.costs.batches import as_weights, query_scales
 from directranker.costs.list_costs import LIST_COSTS, lists_that_count
 from directranker.metrics.sorting import FloatArray
-from directranker.pairs.choosing import draws_per_query, pair_totals, random_seed
 from directranker.pairs.classes import QueryClasses, classes_of
+from directranker.pairs.pair_table import draws_per_query, pair_totals, random_seed
 
 if TYPE_CHECKING:
     from directranker.costs.objective import Objective
@@ -83,7 +83,7 @@ def plan_of(
     return Plan(
         classes=classes,
         weight=weight,
-        scale=query_scales(totals, per_query, objective.normalise),
+        scale=query_scales(totals, per_query, objective.reduction),
         n_pairs=n_pairs,
         draws=draws,
         seed=random_seed(seed if draws.any() else 0),

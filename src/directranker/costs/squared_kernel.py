@@ -26,7 +26,7 @@ from directranker.costs.pair_costs import RELEVANCE_WEIGHTED, SQUARED_DIFFERENCE
 from directranker.costs.pair_kernel import compare_query
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout
-from directranker.pairs.drawing import lower_stop
+from directranker.pairs.sampling import lower_stop
 from directranker.pairs.swaps import SwapTerms
 from directranker.pairs.weights import BY_LABELS
 

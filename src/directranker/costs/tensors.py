@@ -26,8 +26,8 @@ from directranker.costs.list_costs import LIST_COSTS, list_targets
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
 from directranker.costs.plans import Plan, check_rows, plan_of
 from directranker.nn.odd_activations import mirrored
-from directranker.pairs.choosing import table_of_places
 from directranker.pairs.classes import QueryClasses
+from directranker.pairs.pair_table import table_of_places
 from directranker.pairs.tensor_swaps import Ranking, ranking_of, tensor_swap_weight
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["MOST_EXAMPLES", "Finding", "Severity", "describe", "percent", "plain_number"]
+__all__ = ["MAX_EXAMPLES", "Finding", "Severity", "describe", "percent", "plain_number"]
 
 Severity: TypeAlias = Literal["note", "warning"]
-MOST_EXAMPLES = 10
+MAX_EXAMPLES = 10
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def describe(kind: str, examples: Sequence[str], *, n: int, of: int, **details: 
     words = {name: _Number(value) if isinstance(value, int) else value for name, value in details.items()}
     predicate = predicate.format(n=_Number(n), example=examples[0], **words)
     message = f"{n} of {of} {_Number(of):{noun}} ({percent(n / of)}) {predicate}"
-    return [Finding(kind, severity, n, message, advice, tuple(examples[:MOST_EXAMPLES]))]
+    return [Finding(kind, severity, n, message, advice, tuple(examples[:MAX_EXAMPLES]))]
 
 
 def percent(share: float) -> str:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
 from directranker.data.checking import Features
 from directranker.data.dataset import RankingDataset
-from directranker.data.findings import MOST_EXAMPLES, Finding, describe, plain_number
+from directranker.data.findings import MAX_EXAMPLES, Finding, describe, plain_number
 from directranker.data.inspection_kernels import (
     Agreement,
     Scan,
@@ -41,7 +41,7 @@ __all__ = ["Finding", "FoldInspection", "Inspection", "ListLengths", "inspect_da
 
 Mask: TypeAlias = NDArray[np.bool_]
 
-MOST_LABELS = 20  # more distinct labels than these are counted in ten ranges
+MAX_LABELS = 20  # more distinct labels than these are counted in ten ranges
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def inspect_fold(parts: Mapping[str, RankingDataset], *, threshold: float = 1.0)
 
 
 def _count_labels(labels: NDArray[np.float64], counts: IntArray) -> dict[str, int]:
-    if len(labels) <= MOST_LABELS:
+    if len(labels) <= MAX_LABELS:
         return {plain_number(label): int(count) for label, count in zip(labels, counts, strict=True)}
     halves = labels / 2  # the difference of two labels may be more than a float64 holds
     position = (halves - halves[0]) / (halves[-1] - halves[0])
@@ -181,7 +181,7 @@ def _query_findings(data: RankingDataset, threshold: float) -> list[Finding]:
     n_relevant = _count_by_query(data.relevance >= threshold, data.offsets)
 
     def found(kind: str, mask: Mask, **details: str) -> list[Finding]:
-        examples = [str(name) for name in data.query_ids[mask][:MOST_EXAMPLES]]
+        examples = [str(name) for name in data.query_ids[mask][:MAX_EXAMPLES]]
         return describe(kind, examples, n=int(mask.sum()), of=data.n_queries, **details)
 
     all_relevant = (n_relevant == lengths) & (lengths > 1) & ~one_class
@@ -226,7 +226,7 @@ def _odd_values(
 ) -> list[Finding]:
     columns = np.flatnonzero(counts)
     examples = []
-    for column in columns[:MOST_EXAMPLES]:
+    for column in columns[:MAX_EXAMPLES]:
         row = int(np.argmax(is_odd(data.features[:, column])))
         query = data.query_ids[_query_of(data, row)]
         examples.append(f"{data.feature_names[column]!r} of {_document(data, row)} in query {query}")
@@ -268,7 +268,7 @@ def _contradicting_documents(data: RankingDataset, scan: Scan) -> list[Finding]:
     np.minimum.at(lowest, first, data.relevance)
     np.maximum.at(highest, first, data.relevance)
     rows = np.flatnonzero(lowest[first] < highest[first])
-    leaders = np.unique(first[rows])[:MOST_EXAMPLES]
+    leaders = np.unique(first[rows])[:MAX_EXAMPLES]
     examples = [_contradiction(data, rows[first[rows] == leader]) for leader in leaders]
     return describe("contradicting-documents", examples, n=len(rows), of=data.n_documents)
 
@@ -328,7 +328,7 @@ def _differing_features(part: str, data: RankingDataset, other: str, others: Ran
 
 def _unseen_labels(part: str, data: RankingDataset, other: str, others: RankingDataset) -> list[Finding]:
     known, labels = np.unique(others.relevance), np.unique(data.relevance)
-    if len(known) > MOST_LABELS:  # measured rather than graded, so that new values are no surprise
+    if len(known) > MAX_LABELS:  # measured rather than graded, so that new values are no surprise
         return []
     unseen = [plain_number(label) for label in np.setdiff1d(labels, known)]
     return describe("unseen-labels", unseen, n=len(unseen), of=len(labels), part=part, other=other)

@@ -30,7 +30,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Bits: TypeAlias = NDArray[np.uint32]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-FEWEST_LEAKED_PAIRS = 100
+MIN_LEAKED_PAIRS = 100
 ONE_PAIR_IN = 100  # a leaking feature orders at most one pair in so many unlike the others
 CHANCE_OF_NO_LEAK = 1e-6  # how probable it may be that any of the features orders all pairs by luck
 
@@ -172,7 +172,7 @@ class Agreement(NamedTuple):
     def is_leak(self, n_features: int) -> bool:
         """Whether the order is that of the label, and luck among so many features no explanation."""
         return (
-            self.n_pairs >= FEWEST_LEAKED_PAIRS
+            self.n_pairs >= MIN_LEAKED_PAIRS
             and min(self.like, self.unlike) * ONE_PAIR_IN <= self.n_pairs
             and self.surprise >= np.log(n_features / CHANCE_OF_NO_LEAK)
         )

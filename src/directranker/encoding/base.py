@@ -34,7 +34,7 @@ __all__ = ["FeatureTransform", "RowTransform"]
 
 
 class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """The base of all transforms: input checked in one place, what is learnt from a table in `_learn`."""
+    """The base of all transforms: input checked in one place, what is learnt from a table in `_fit`."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
     """What parameters may be, by name."""
@@ -44,7 +44,7 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
 
     def fit(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn from the training part; `y` is never used, `qid` only by transforms that say so."""
-        self._learn(self._checked(X, reset=True))
+        self._fit(self._checked(X, reset=True))
         return self
 
     @abstractmethod
@@ -55,7 +55,7 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
         """Learn from the training part and encode it."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def _learn(self, table: Table) -> None:
+    def _fit(self, table: Table) -> None:
         """Set the fitted attributes: arrays and plain values, so that they can be saved as such."""
 
     def _restore(self, state: Mapping[str, Any]) -> None:

@@ -76,7 +76,7 @@ class PiecewiseLinear(RowTransform):
             columns += [f"{name}[missing]"] if self.marks_missing_[feature] else []
         return np.array(columns, dtype=object)
 
-    def _learn(self, table: Table) -> None:
+    def _fit(self, table: Table) -> None:
         sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
         # Edges are numbers of float32, in which features are kept: they print short and export exactly.
         quantiles = column_quantiles(sample, self.n_bins + 1).astype(np.float32)

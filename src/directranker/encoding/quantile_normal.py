@@ -72,7 +72,7 @@ class QuantileNormal(RowTransform):
         self.subsample = subsample
         self.random_state = random_state
 
-    def _learn(self, table: Table) -> None:
+    def _fit(self, table: Table) -> None:
         sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
         self.references_ = np.linspace(0, 1, min(self.n_quantiles, len(sample)))
         self.quantiles_ = column_quantiles(sample, len(self.references_))

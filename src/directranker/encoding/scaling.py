@@ -46,7 +46,7 @@ class Standard(RowTransform):
     array([3., 0.], dtype=float32)
     """
 
-    def _learn(self, table: Table) -> None:
+    def _fit(self, table: Table) -> None:
         moments = moments_of_columns(table, self._prepared)
         self.mean_ = moments.mean
         self.deviation_ = moments.deviation

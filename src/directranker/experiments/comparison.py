@@ -3,7 +3,7 @@
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.experiments.protocol import by_protocol, rotated_folds
 >>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
->>> quick = {"inner_folds": "vali", "seeds": 1, "workers": 1}
+>>> quick = {"inner_folds": "validation", "seeds": 1, "workers": 1}
 >>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
 >>> [result.ranker for result in found.rankers], found.best("map").ranker
 (['RankSVM', 'AdaRank'], 'RankSVM')
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
-from directranker.experiments.folder import CELLS, Request, write_planned, write_request
+from directranker.experiments.folder import JOBS, Request, write_planned, write_request
 from directranker.experiments.grids import as_grid
 from directranker.experiments.paired_tests import paired_tests
 from directranker.experiments.protocol import FoldedData, open_folds
@@ -44,7 +44,7 @@ from directranker.experiments.tables import write_tables
 from directranker.model_selection.fitting import in_json
 from directranker.model_selection.nested import run_plan
 from directranker.model_selection.nested_result import FoldResult, NestedResult
-from directranker.model_selection.plan import Entry, Plan
+from directranker.model_selection.plan import Plan, RankerGrid
 from directranker.model_selection.progress import Report
 from directranker.model_selection.search import checked_metrics
 from directranker.rankers.registry import ALL, registered, select_rankers
@@ -58,7 +58,7 @@ def compare_rankers(
     rankers: str | Iterable[str] = ALL,
     grid: str | Path | Mapping[str, Any] = "quick",
     metrics: Sequence[str] = ("ndcg@10", "map"),
-    inner_folds: int | Literal["vali"] = 5,
+    inner_folds: int | Literal["validation"] = 5,
     seeds: int = 3,
     convention: str = "paper",
     out: str | Path | None = None,
@@ -140,8 +140,8 @@ def _run(
     folder = None if out is None else Path(out)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_planned(plan.cell_keys(), folder)
-    store = None if folder is None else folder / CELLS
+        write_planned(plan.job_keys(), folder)
+    store = None if folder is None else folder / JOBS
     searches = run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
     fingerprint = hashlib.sha256("\n".join(plan.fingerprints.values()).encode()).hexdigest()
     asked = {**asked, "metrics": list(plan.metrics), "data_fingerprint": fingerprint}
@@ -154,18 +154,18 @@ def _run(
     return comparison
 
 
-def _inner_folds(text: str) -> int | Literal["vali"]:
-    if text == "vali":
-        return "vali"
+def _inner_folds(text: str) -> int | Literal["validation"]:
+    if text == "validation":
+        return "validation"
     if not text.isdigit():
-        raise ValueError(f"inner_folds is {text!r}; give a whole number from 2, or 'vali'")
+        raise ValueError(f"inner_folds is {text!r}; give a whole number from 2, or 'validation'")
     return int(text)
 
 
-def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[Entry]:
+def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[RankerGrid]:
     """What the search is asked for: each ranker with its grid."""
     grids = as_grid(grid)
-    return [Entry(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
+    return [RankerGrid(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
 
 
 def _assembled(

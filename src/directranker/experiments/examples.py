@@ -19,7 +19,7 @@ from directranker.data.folds import Fold
 from directranker.experiments.folder import EXAMPLES, HISTORIES
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.results import Comparison, write_json
-from directranker.model_selection.closer_look import explained_rows
+from directranker.model_selection.diagnostics import explained_rows
 from directranker.model_selection.nested_result import NestedResult
 
 __all__ = ["write_examples"]

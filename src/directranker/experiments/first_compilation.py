@@ -21,9 +21,9 @@ from directranker.data.letor import read_letor
 from directranker.data.letor.writing import write_letor
 from directranker.data.synthetic import example_dataset
 from directranker.metrics import CONVENTIONS, evaluate
-from directranker.model_selection.cells import configured
 from directranker.model_selection.fitting import shortened
-from directranker.model_selection.own_metrics import trained_for
+from directranker.model_selection.jobs import configured
+from directranker.model_selection.metric_targets import trained_for
 from directranker.rankers.registry import RankerEntry, registered
 
 __all__ = ["compiling_works"]

@@ -4,7 +4,7 @@
 |---|---|
 | `request.json` | what was asked for |
 | `planned.json` | the keys of all jobs, from which others see how far it is |
-| `cells.sqlite` | every finished training |
+| `jobs.sqlite` | every finished training |
 | `results.json`, `per_query.json` | the comparison, once it is finished |
 | `results.csv`, `results.md`, `results.tex` | its tables |
 | `examples.json`, `histories.json` | some queries and all learning curves, for the report |
@@ -33,12 +33,12 @@ from typing import Any
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
 from directranker.experiments.results import RESULTS, Comparison, read_results
-from directranker.model_selection.store import CellCount, CellStore, count_cells
+from directranker.model_selection.store import JobCount, JobStore, count_jobs
 
 __all__ = [
-    "CELLS",
     "EXAMPLES",
     "HISTORIES",
+    "JOBS",
     "NEIGHBOURS",
     "SENSITIVITY",
     "TRAINING",
@@ -50,7 +50,7 @@ __all__ = [
     "write_request",
 ]
 
-CELLS = "cells.sqlite"
+JOBS = "jobs.sqlite"
 EXAMPLES = "examples.json"
 HISTORIES = "histories.json"
 NEIGHBOURS = "neighbours.json"
@@ -122,12 +122,12 @@ def write_request(request: Request, folder: str | Path, *, command: str) -> None
 
 
 def write_planned(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
-    """Keep the keys of all jobs, as `Plan.cell_keys` gives them."""
+    """Keep the keys of all jobs, as `Plan.job_keys` gives them."""
     with write_atomically(Path(folder) / PLANNED) as temporary:
         temporary.write_text(json.dumps(planned))
 
 
-def status_of(folder: str | Path) -> dict[str, CellCount]:
+def status_of(folder: str | Path) -> dict[str, JobCount]:
     """How many cells of each ranker are finished, of the comparison last started with this folder."""
     path = Path(folder) / PLANNED
     if not path.is_file():
@@ -136,7 +136,7 @@ def status_of(folder: str | Path) -> dict[str, CellCount]:
         planned = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise StorageError(f"{path} is no JSON ({error}); start the comparison again") from None
-    if not (Path(folder) / CELLS).is_file():
-        return {ranker: CellCount(0, len(cells)) for ranker, cells in planned.items()}
-    with CellStore(Path(folder) / CELLS) as store:
-        return count_cells(planned, store)
+    if not (Path(folder) / JOBS).is_file():
+        return {ranker: JobCount(0, len(cells)) for ranker, cells in planned.items()}
+    with JobStore(Path(folder) / JOBS) as store:
+        return count_jobs(planned, store)

@@ -5,7 +5,7 @@ r"""A grid from a file in TOML or YAML, or what is wrong with the file, in one l
 ...     path = Path(folder) / "grid.toml"
 ...     _ = path.write_text("[RankSVM]\nl2 = [0.1, 1.0]\n")
 ...     parse_grid(path)
-{'RankSVM': {'l2': [0.1, 1.0]}}
+{'RankSVM': {'alpha': [0.1, 1.0]}}
 """
 
 from __future__ import annotations

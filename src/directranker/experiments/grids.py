@@ -10,7 +10,7 @@ values of their parameters, in TOML or YAML; rankers that it does not name stay 
     dropout = [0.3, 0.5]
 
 >>> named_grid("quick")["RankSVM"]
-{'l2': [0.01, 0.03, 0.1]}
+{'alpha': [0.01, 0.03, 0.1]}
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
     >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
     ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'cost',
-    'l2', 'max_rounds', 'normalise', 'pairs', 'tolerance', 'transform'
+    'alpha', 'max_iter', 'reduction', 'pairs', 'tol', 'transform'
     """
     if isinstance(grid, Mapping):
         return _for_all(_checked(grid, "the grid"))

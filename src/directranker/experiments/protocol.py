@@ -6,7 +6,7 @@ trained on all others.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> folds = rotated_folds(example_dataset(), random_state=0)
->>> [(fold.name, fold.train.n_queries, fold.vali.n_queries, fold.test.n_queries) for fold in folds][:2]
+>>> [(fold.name, fold.train.n_queries, fold.validation.n_queries, fold.test.n_queries) for fold in folds][:2]
 [('Fold1', 174, 58, 59), ('Fold2', 175, 58, 58)]
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from directranker.data.dataset import RankingDataset
-from directranker.data.folds import PARTS, Fold, read_fold, read_folds
+from directranker.data.folds import SPLITS, Fold, read_fold, read_folds
 from directranker.data.formats import read_dataset
 from directranker.errors import DataError
 from directranker.experiments.known_sets import KnownSet, known_set
@@ -26,7 +26,7 @@ from directranker.experiments.known_sets import KnownSet, known_set
 __all__ = ["DEFAULT_THRESHOLD", "FoldedData", "by_protocol", "open_folds", "rotated_folds"]
 
 DEFAULT_THRESHOLD = 1.0
-LEAST_FOLDS = 3  # one part to train on, one to validate, one to test
+MIN_FOLDS = 3  # one part to train on, one to validate, one to test
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def _threshold(threshold: float | str | None, known: KnownSet | None) -> float |
 
 def rotated_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int = 0) -> list[Fold]:
     """Deal queries to parts at random; fold k tests part k, validates on the next, trains on the rest."""
-    if n_folds < LEAST_FOLDS:
-        raise ValueError(f"n_folds is {n_folds}; give at least {LEAST_FOLDS}: to train, validate and test on")
+    if n_folds < MIN_FOLDS:
+        raise ValueError(f"n_folds is {n_folds}; give at least {MIN_FOLDS}: to train, validate and test on")
     if data.n_queries < n_folds:
         raise DataError(f"{data.n_queries} queries cannot be dealt to {n_folds} folds; a query is never cut")
     shuffled = np.random.default_rng(random_state).permutation(data.n_queries)
@@ -108,7 +108,7 @@ def rotated_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int =
 
 def by_protocol(fold: Fold, threshold: float | None) -> Fold:
     """Make labels binary and leave out queries without a relevant document; None changes nothing."""
-    parts = {part: getattr(fold, part) for part in PARTS}
+    parts = {part: getattr(fold, part) for part in SPLITS}
     if threshold is not None:
         parts = {name: part.binarise(threshold).only_queries_with_relevant() for name, part in parts.items()}
     for name, part in parts.items():

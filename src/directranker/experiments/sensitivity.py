@@ -31,11 +31,11 @@ from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.experiments import PROCEDURE
 from directranker.metrics import Metric
-from directranker.model_selection.cells import configured
-from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.digests import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.fitting import without_bar
-from directranker.model_selection.store import Cell, CellStore
+from directranker.model_selection.jobs import configured
+from directranker.model_selection.store import JobResult, JobStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker
@@ -58,7 +58,7 @@ __all__ = [
 
 METRIC = Metric.parse("ndcg@20", convention="graded")
 FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
-N_DRAWS, LEAST_DRAWN, MOST_DRAWN = 50, 50, 150
+N_DRAWS, MIN_DRAWN, MAX_DRAWN = 50, 50, 150
 # The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least
 # as good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
 LIST_SIZE, N_STEPS = 2000, 500
@@ -177,7 +177,7 @@ def drawn_values(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[
     rng = np.random.default_rng((seed, 20))
     lists = []
     for _ in range(N_DRAWS):
-        n = min(int(rng.integers(LEAST_DRAWN, MOST_DRAWN, endpoint=True)), len(given))
+        n = min(int(rng.integers(MIN_DRAWN, MAX_DRAWN, endpoint=True)), len(given))
         lists.append(rng.choice(len(given), n, replace=False))
     rows, offsets = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
     return METRIC.per_query(labels[rows], given[rows], offsets=offsets)
@@ -196,7 +196,7 @@ class _Task:
     @property
     def query_size(self) -> tuple[int, int] | None:
         # The paper's pairs are of any two documents; other rankers need lists like those that are measured.
-        return None if self.ranker == PROCEDURE else (LEAST_DRAWN, MOST_DRAWN)
+        return None if self.ranker == PROCEDURE else (MIN_DRAWN, MAX_DRAWN)
 
     def key(self) -> str:
         """The same for all that has the same result."""
@@ -210,12 +210,12 @@ class _Task:
         }
         return digest_of(words)
 
-    def run(self, threads: int) -> Cell:
+    def run(self, threads: int) -> JobResult:
         """Make the data, train, measure."""
         start = time.perf_counter()
         ranker = study_ranker(self.ranker, self.setting)
         values, seconds = measure_setting(self.setting, ranker, seed=self.seed, query_size=self.query_size)
-        return Cell(
+        return JobResult(
             key=self.key(),
             data="synthetic",
             fold=f"{self.study}={self.value:g}",
@@ -237,7 +237,7 @@ class _Task:
 
 def run_studies(
     values: Mapping[str, Sequence[float]],
-    store: CellStore,
+    store: JobStore,
     *,
     rankers: Sequence[str] = (PROCEDURE,),
     n_sets: int = 5,
@@ -276,7 +276,7 @@ def run_studies(
         store.add([cell])
         progress(done, total)
     cells = store.get(keys.values())
-    points: dict[tuple[str, float, str], list[Cell]] = {}
+    points: dict[tuple[str, float, str], list[JobResult]] = {}
     for task in tasks:
         points.setdefault((task.study, task.value, task.ranker), []).append(cells[keys[task]])
     return [_point(*place, of_point) for place, of_point in points.items()]
@@ -304,7 +304,7 @@ def _tasks(
     return tasks
 
 
-def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[Cell]:
+def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[JobResult]:
     n_workers = max(1, min(workers or cores_given(), cores_given(), len(tasks)))
     threads = threads_each(n_workers)
     if n_workers == 1:
@@ -315,12 +315,12 @@ def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[Cell]:
     yield from results_of_processes(calls, n_workers, threads)
 
 
-def _run_in_worker(task: _Task, threads: int) -> Cell:
+def _run_in_worker(task: _Task, threads: int) -> JobResult:
     set_threads(threads)
     return task.run(threads)
 
 
-def _point(study: str, value: float, ranker: str, cells: Sequence[Cell]) -> Point:
+def _point(study: str, value: float, ranker: str, cells: Sequence[JobResult]) -> Point:
     scores = np.array([cell.score for cell in cells])
     error = float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else math.nan
     seconds = float(np.mean([cell.fit_seconds for cell in cells]))

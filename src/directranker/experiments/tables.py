@@ -14,7 +14,7 @@ from types import MappingProxyType
 from directranker.data.files import write_atomically
 from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import Comparison, RankerResult, Timing
-from directranker.experiments.table_cells import (
+from directranker.experiments.table_values import (
     SYMBOL,
     ScoreCell,
     legend,

@@ -71,20 +71,20 @@ def _net_source(model: Net) -> str:
 
 def _trees_source(model: Trees) -> str:
     n_nodes = np.cumsum([0, *(len(tree.feature) for tree in model.trees)])
-    n_leaves = np.cumsum([0, *(len(tree.value) for tree in model.trees)])
+    num_leaves = np.cumsum([0, *(len(tree.value) for tree in model.trees)])
     arrays = []
     for side in ("left", "right"):
         children = [
             np.where(child < 0, child - leaf, child + node)
             for child, node, leaf in zip(
-                (getattr(tree, side) for tree in model.trees), n_nodes, n_leaves, strict=False
+                (getattr(tree, side) for tree in model.trees), n_nodes, num_leaves, strict=False
             )
         ]
         arrays.append(array("int", side, np.concatenate(children)))
     # A tree without nodes is its only leaf.
     roots = [
         node if len(tree.feature) else -leaf - 1
-        for tree, node, leaf in zip(model.trees, n_nodes, n_leaves, strict=False)
+        for tree, node, leaf in zip(model.trees, n_nodes, num_leaves, strict=False)
     ]
     arrays += [
         array("int", "roots", roots),

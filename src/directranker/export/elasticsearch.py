@@ -6,7 +6,7 @@ query that computes it. https://elasticsearch-learning-to-rank.readthedocs.io
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import LambdaMART
->>> trees = LambdaMART(max_trees=3, random_state=0).fit(example_dataset())._describe()
+>>> trees = LambdaMART(n_estimators=3, random_state=0).fit(example_dataset())._describe()
 >>> _, model = elasticsearch_files(trees, name="trees")
 >>> model["model"]["model"]["type"]
 'model/xgboost+json'

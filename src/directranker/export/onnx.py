@@ -153,24 +153,24 @@ def _trees(graph: Graph, model: Trees) -> None:
 
 def _tree_attributes(tree: Tree, number: int) -> dict[str, list[Any]]:
     """A tree as `TreeEnsembleRegressor` takes it: its nodes, then its leaves."""
-    n_nodes, n_leaves = len(tree.feature), len(tree.value)
-    blank = [0] * n_leaves
+    n_nodes, num_leaves = len(tree.feature), len(tree.value)
+    blank = [0] * num_leaves
     # Leaf k is −k − 1 as a child.
     left, right = (
         np.where(children < 0, n_nodes - children - 1, children).tolist()
         for children in (tree.left, tree.right)
     )
     return {
-        "nodes_treeids": [number] * (n_nodes + n_leaves),
-        "nodes_nodeids": list(range(n_nodes + n_leaves)),
+        "nodes_treeids": [number] * (n_nodes + num_leaves),
+        "nodes_nodeids": list(range(n_nodes + num_leaves)),
         "nodes_featureids": [*tree.feature.tolist(), *blank],
-        "nodes_modes": ["BRANCH_LEQ"] * n_nodes + ["LEAF"] * n_leaves,
+        "nodes_modes": ["BRANCH_LEQ"] * n_nodes + ["LEAF"] * num_leaves,
         "nodes_values": [*at_most_float32(tree.threshold).tolist(), *blank],
         "nodes_truenodeids": [*left, *blank],
         "nodes_falsenodeids": [*right, *blank],
         "nodes_missing_value_tracks_true": [*map(int, tree.missing_left), *blank],
-        "target_treeids": [number] * n_leaves,
-        "target_nodeids": list(range(n_nodes, n_nodes + n_leaves)),
+        "target_treeids": [number] * num_leaves,
+        "target_nodeids": list(range(n_nodes, n_nodes + num_leaves)),
         "target_ids": blank,
         "target_weights": tree.value.tolist(),
     }

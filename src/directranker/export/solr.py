@@ -50,7 +50,7 @@ ACTIVATIONS = {
     "sigmoid": "sigmoid",
     "leaky_relu": "leakyrelu",
 }
-MOST_BINS = 4096  # the second layer of ramps has the square of it
+MAX_BINS = 4096  # the second layer of ramps has the square of it
 NARROWEST = 1 / float(np.finfo(np.float32).max)
 
 
@@ -133,7 +133,7 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
     (group,) = model.columns
     assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
     n_bins = len(group.features)
-    if n_bins > MOST_BINS:
+    if n_bins > MAX_BINS:
         raise ExportError(
             f"{n_bins} bins would take a matrix of their square in Solr; train with transform='standard' or "
             "fewer bins, or export to 'onnx' or 'c'"

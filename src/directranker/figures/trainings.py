@@ -48,7 +48,7 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
 @in_style
 def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     """A metric against the seconds of a training, with standard errors; the best and its equals in colour."""
-    from directranker.experiments.table_cells import score_cell  # noqa: PLC0415 - as its types, only here
+    from directranker.experiments.table_values import score_cell  # noqa: PLC0415 - as its types, only here
 
     figure, (axes,) = new_figure(1, 1, size=(7.2, 4.2))
     timed = [(one, one.timing) for one in comparison.rankers if one.timing is not None]

@@ -30,7 +30,7 @@ from directranker.metrics.kernels import (
 )
 from directranker.metrics.sorting import (
     FloatArray,
-    Room,
+    Workspace,
     highest_first,
     room_to_sort,
     sort_descending,
@@ -173,7 +173,7 @@ def measure_queries(
 
 @compiled
 def least_relevant_first(
-    grades: FloatArray, ends: IntArray, keys: FloatArray, unused: IntArray, room: Room
+    grades: FloatArray, ends: IntArray, keys: FloatArray, unused: IntArray, room: Workspace
 ) -> None:
     """Let the grades grow within each tie group; `keys` and `unused` are overwritten."""
     start = 0

@@ -20,7 +20,7 @@ from directranker.metrics.kernels import (
 )
 from directranker.metrics.sorting import (
     FloatArray,
-    Room,
+    Workspace,
     highest_first,
     room_to_sort,
     sort_descending,
@@ -39,7 +39,7 @@ __all__ = [
 
 Column = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
-Space = tuple[FloatArray, IntArray, IntArray, Room, BoolArray]
+Space = tuple[FloatArray, IntArray, IntArray, Workspace, BoolArray]
 
 
 @compiled
@@ -151,7 +151,7 @@ def longest_of(offsets: IntArray, first: int, last: int) -> int:
 
 @compiled
 def space_for(longest: int) -> Space:
-    """Room to measure lists of up to this length."""
+    """Workspace to measure lists of up to this length."""
     floats, ints = np.empty((2, longest)), np.empty((3, longest), dtype=np.int64)
     singles, is_leader = np.arange(1, longest + 1), np.zeros(longest, dtype=np.bool_)
     return floats, ints, singles, room_to_sort(longest), is_leader

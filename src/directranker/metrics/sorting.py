@@ -18,23 +18,23 @@ from numpy.typing import NDArray
 
 from directranker.compilation import IntArray, compiled
 
-__all__ = ["FloatArray", "Room", "highest_first", "room_to_sort", "sort_descending", "tie_groups"]
+__all__ = ["FloatArray", "Workspace", "highest_first", "room_to_sort", "sort_descending", "tie_groups"]
 
 FloatArray = NDArray[np.float64]
-Room = tuple[FloatArray, IntArray, IntArray]  # spare keys, spare order, counts of buckets
+Workspace = tuple[FloatArray, IntArray, IntArray]  # spare keys, spare order, counts of buckets
 RUN_LENGTH = 16  # runs of this length are sorted by insertion before they are merged
 MOVES_PER_KEY = 8  # an insertion sort that needs more of them leaves the rest to merging
 FEW = 32  # so many highest values are picked one by one; for more, all values are sorted
 
 
 @compiled
-def room_to_sort(n: int) -> Room:
-    """Room to work in for sorting up to n values."""
+def room_to_sort(n: int) -> Workspace:
+    """Workspace to work in for sorting up to n values."""
     return np.empty(n), np.empty(n, dtype=np.int64), np.empty(2 * n + 1, dtype=np.int64)
 
 
 @compiled
-def sort_descending(values: FloatArray, keys: FloatArray, order: IntArray, room: Room) -> None:
+def sort_descending(values: FloatArray, keys: FloatArray, order: IntArray, room: Workspace) -> None:
     """Write the values in falling order into `keys`, and where each came from into `order`."""
     n = len(values)
     spread(values, keys, order, room[2])
@@ -88,7 +88,7 @@ def insertion_sort(keys: FloatArray, order: IntArray, start: int, stop: int, mov
 
 
 @compiled
-def merge_sort(keys: FloatArray, order: IntArray, room: Room) -> None:
+def merge_sort(keys: FloatArray, order: IntArray, room: Workspace) -> None:
     """Sort short runs by insertion, then merge them pair by pair, back and forth with the spares."""
     n = len(keys)
     spare, spare_order, _ = room
@@ -139,7 +139,7 @@ def tie_groups(sorted_keys: FloatArray, ends: IntArray) -> int:
 
 
 @compiled
-def highest_first(values: FloatArray, n: int, highest: FloatArray, unused: IntArray, room: Room) -> None:
+def highest_first(values: FloatArray, n: int, highest: FloatArray, unused: IntArray, room: Workspace) -> None:
     """Write the n highest values, falling, into `highest`, which has room for all; `unused` too."""
     if n > FEW:
         sort_descending(values, highest, unused, room)

@@ -2,7 +2,7 @@
 
 `grid_search` tries parameters on one data set, `nested_grid_search` on the training part of each given fold,
 and `nested_searches` does so for several rankers at once. All of them make lists of `Fit`, which `run_fits`
-trains, and whose values are the cells of a `CellStore`. Each name is imported on first use: how far a search
+trains, and whose values are the cells of a `JobStore`. Each name is imported on first use: how far a search
 is can be told from its store alone.
 """
 

@@ -6,15 +6,15 @@ from .nested import run_plan as run_plan
 from .nested_result import FoldResult as FoldResult
 from .nested_result import NestedResult as NestedResult
 from .own_metrics import trained_for as trained_for
-from .plan import Entry as Entry
 from .plan import Plan as Plan
+from .plan import RankerGrid as RankerGrid
 from .progress import Progress as Progress
 from .running import run_fits as run_fits
 from .search import grid_search as grid_search
 from .search_result import SearchResult as SearchResult
-from .store import Cell as Cell
-from .store import CellCount as CellCount
-from .store import CellStore as CellStore
-from .store import count_cells as count_cells
+from .store import JobCount as JobCount
+from .store import JobResult as JobResult
+from .store import JobStore as JobStore
+from .store import count_jobs as count_jobs
 
 __all__: list[str]

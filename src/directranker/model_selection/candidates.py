@@ -1,12 +1,12 @@
 """The candidates of a search: all points of a grid, or some drawn from grids and distributions.
 
 >>> from directranker.rankers import RankSVM
->>> grid_candidates(RankSVM(), {"l2": [0.1, 1.0], "cost": ["hinge"]})
-[{'cost': 'hinge', 'l2': 0.1}, {'cost': 'hinge', 'l2': 1.0}]
+>>> grid_candidates(RankSVM(), {"alpha": [0.1, 1.0], "cost": ["hinge"]})
+[{'cost': 'hinge', 'alpha': 0.1}, {'cost': 'hinge', 'alpha': 1.0}]
 >>> grid_candidates(RankSVM(), {"max_round": [10]})
 Traceback (most recent call last):
-ValueError: parameter of RankSVM 'max_round' is unknown; did you mean 'max_rounds'? Choose from 'callbacks',
-'cost', 'l2', 'max_rounds', 'normalise', 'pairs', 'progress', 'random_state', 'tolerance', 'transform'
+ValueError: parameter of RankSVM 'max_round' is unknown; did you mean 'max_iter'? Choose from 'callbacks',
+'cost', 'alpha', 'max_iter', 'reduction', 'pairs', 'progress', 'random_state', 'tol', 'transform'
 """
 
 from __future__ import annotations

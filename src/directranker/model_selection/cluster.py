@@ -13,7 +13,7 @@ from typing import Any
 
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError
-from directranker.model_selection.store import Cell
+from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import set_threads
 from directranker.model_selection.workers import Task, bare
 
@@ -25,7 +25,7 @@ _one_at_a_time = threading.Lock()
 
 def run_on_cluster(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], address: str
-) -> Generator[list[Cell]]:
+) -> Generator[list[JobResult]]:
     """On the workers of a scheduler; what ran on one that dies is run again on another."""
     with _connected(address) as client:
         from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415 - an extra
@@ -70,7 +70,7 @@ def _names(task: Task) -> list[str]:
     return list(dict.fromkeys(part.data for part in parts if part is not None))
 
 
-def _run_sent(task: Task, data: Mapping[str, RankingDataset]) -> list[Cell]:
+def _run_sent(task: Task, data: Mapping[str, RankingDataset]) -> list[JobResult]:
     from distributed import get_worker  # noqa: PLC0415 - an extra
 
     with _one_at_a_time:

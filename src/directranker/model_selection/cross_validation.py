@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.cells import Fit, Part
+from directranker.model_selection.jobs import Fit, Part
 from directranker.model_selection.progress import Tally
 from directranker.model_selection.running import Runner
-from directranker.model_selection.store import Cell
+from directranker.model_selection.store import JobResult
 from directranker.parameters import whole
 
 __all__ = ["CrossValidation", "Split", "Table", "measure", "query_folds"]
@@ -105,7 +105,7 @@ class Table:
         """One to be filled."""
         return cls(*(np.full((n_candidates, n_splits), np.nan) for _ in range(3)))
 
-    def fill(self, candidate: int, cells: Sequence[Cell]) -> None:
+    def fill(self, candidate: int, cells: Sequence[JobResult]) -> None:
         """Write the cells of a candidate's splits."""
         self.scores[candidate] = [cell.score for cell in cells]
         self.fit_seconds[candidate] = [cell.fit_seconds for cell in cells]

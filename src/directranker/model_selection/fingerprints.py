@@ -38,7 +38,7 @@ SOURCES = (
     "parameters.py",
     "rankers",
     "training",
-    "model_selection/closer_look.py",
+    "model_selection/diagnostics.py",
     "model_selection/fitting.py",
 )
 """The files and folders of the package that can change a result."""

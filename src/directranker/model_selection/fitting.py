@@ -1,7 +1,7 @@
 """One training as a search runs it: fitted, timed, measured, all in one call that any process can make.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.model_selection.cells import Part
+>>> from directranker.model_selection.jobs import Part
 >>> from directranker.rankers import RankSVM
 >>> train, test = Part("all", tuple(range(60))), Part("all", tuple(range(60, 90)))
 >>> fit = Fit(RankSVM(), "RankSVM", {}, 0, train, None, test, ("ndcg@10", "map"))
@@ -31,9 +31,9 @@ from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError, TrainingWarning
 from directranker.metrics import evaluate_per_query
 from directranker.metrics.metric import mean_of_queries
-from directranker.model_selection.cells import Fit, configured
-from directranker.model_selection.closer_look import look_closer
-from directranker.model_selection.store import Cell
+from directranker.model_selection.diagnostics import collect_diagnostics
+from directranker.model_selection.jobs import Fit, configured
+from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
 from directranker.training.interrupts import interrupts_raised
@@ -46,7 +46,7 @@ _warm: set[str] = set()
 
 def run_fit(
     fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], *, threads: int
-) -> list[Cell]:
+) -> list[JobResult]:
     """Train, measure and give a cell per metric.
 
     Raises
@@ -69,7 +69,9 @@ def run_fit(
         raise FitError(f"the training of {fit} failed: {problem} (finished cells are kept)") from error
 
 
-def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
+def _cells(
+    fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset], threads: int
+) -> list[JobResult]:
     estimator = without_bar(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
     train, test = fit.train.of(data), fit.test.of(data)
     validation = None if fit.validation is None else fit.validation.of(data)
@@ -84,9 +86,9 @@ def _cells(fit: Fit, keys: Mapping[str, str], data: Mapping[str, RankingDataset]
     values = evaluate_per_query(
         test.relevance, scores, offsets=test.offsets, metrics=fit.metrics, convention=fit.convention
     )
-    look = look_closer(estimator, test, scores, fit.shown) if fit.shown else None
+    look = collect_diagnostics(estimator, test, scores, fit.shown) if fit.shown else None
     return [
-        Cell(
+        JobResult(
             key=keys[metric],
             data=fit.train.data,
             fold=fit.fold,
@@ -207,7 +209,7 @@ def shortened(estimator: Any) -> Any:
 
     >>> from directranker.rankers import AdaRank, Ensemble
     >>> shortened(Ensemble(AdaRank(), 9))
-    Ensemble(n=2, ranker=AdaRank(max_rounds=2))
+    Ensemble(n_estimators=2, ranker=AdaRank(max_iter=2))
     """
     brief = clone(estimator)
     for ranker in (brief, *brief.get_params().values()):

@@ -24,13 +24,13 @@ from directranker.model_selection.search_result import best_candidate
 __all__ = ["budgets", "halve"]
 
 FACTOR = 3
-FEWEST_QUERIES = 10  # to learn anything from
+MIN_QUERIES = 10  # to learn anything from
 
 
 def budgets(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
     """The number of candidates and of training queries in each round; the last one has all queries."""
     sizes = [n_candidates]
-    while sizes[-1] >= FACTOR and n_queries // FACTOR ** len(sizes) >= FEWEST_QUERIES:
+    while sizes[-1] >= FACTOR and n_queries // FACTOR ** len(sizes) >= MIN_QUERIES:
         sizes.append(-(-sizes[-1] // FACTOR))
     return [(size, n_queries // FACTOR ** (len(sizes) - 1 - number)) for number, size in enumerate(sizes)]
 

@@ -8,11 +8,11 @@ together, then all final ones, so that workers wait only once.
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset()
 >>> folds = [Fold(f"Fold{n}", *data.split(0.3, 0.2, random_state=n)) for n in (1, 2)]
->>> found = nested_grid_search(RankSVM(), {"l2": [0.01, 1.0]}, folds, inner_folds=3, workers=1)
+>>> found = nested_grid_search(RankSVM(), {"alpha": [0.01, 1.0]}, folds, inner_folds=3, workers=1)
 >>> found.test_scores("map").shape, found.mean("map") > 0.5
 ((2, 1), True)
 >>> [sorted(parameters) for parameters in found.parameters("ndcg@10")]
-[['l2'], ['l2']]
+[['alpha'], ['alpha']]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from directranker.data.folds import Fold
 from directranker.model_selection.candidates import Grid
 from directranker.model_selection.cross_validation import Table
 from directranker.model_selection.nested_result import FoldResult, NestedResult
-from directranker.model_selection.plan import Entry, InnerFolds, Place, Plan
+from directranker.model_selection.plan import InnerFolds, Place, Plan, RankerGrid
 from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search import StorePlace, opened_store
@@ -61,7 +61,7 @@ def nested_grid_search(
     metrics
         Each chooses for itself and is reported for its own choice.
     inner_folds
-        The number of inner folds that candidates are chosen by, or `"vali"`: chosen by the validation part.
+        The number of inner folds that candidates are chosen by, or `"validation"`: by the validation split.
     seeds
         How many final trainings there are per fold, with the seeds 0, 1, …; candidates are tried with seed 0.
     convention, store, workers, cluster, progress
@@ -70,7 +70,7 @@ def nested_grid_search(
     """
     name = type(ranker).__name__
     return nested_searches(
-        [Entry(name, ranker, grid)],
+        [RankerGrid(name, ranker, grid)],
         folds,
         metrics=metrics,
         inner_folds=inner_folds,
@@ -84,7 +84,7 @@ def nested_grid_search(
 
 
 def nested_searches(
-    entries: Sequence[Entry],
+    entries: Sequence[RankerGrid],
     folds: Iterable[Fold],
     *,
     metrics: str | Sequence[str] = ("ndcg@10", "map"),
@@ -124,7 +124,7 @@ class _Choice(NamedTuple):
 def _run(plan: Plan, runner: Runner, progress: Report | None) -> dict[Place, _Choice]:
     """All inner trainings, then all final ones → what was chosen at each place."""
     inner = [fit for place in plan.places for fits in plan.inner_fits(place) for fit in fits]
-    tally = Tally(len(runner.cell_keys(inner)) + len(plan.places) * len(plan.seeds), progress)
+    tally = Tally(len(runner.job_keys(inner)) + len(plan.places) * len(plan.seeds), progress)
     runner.run(inner, tally)
     chosen = {place: _chosen(plan, place, runner) for place in plan.places}
     final = [fit for place in plan.places for fit in plan.final_fits(place, chosen[place].candidate)]

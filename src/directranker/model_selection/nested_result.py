@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.data.grouping import QueryIds
-from directranker.model_selection.store import Cell
+from directranker.model_selection.store import JobResult
 from directranker.suggestions import unknown_name
 
 __all__ = ["FoldResult", "NestedResult"]
@@ -25,7 +25,7 @@ class FoldResult:
     parameters: Mapping[str, Any]
     inner_scores: NDArray[np.float64]
     """The mean of each candidate over the inner folds; empty where there was one candidate."""
-    cells: tuple[Cell, ...]
+    cells: tuple[JobResult, ...]
     """One per seed, with the value of each test query and the times."""
     query_ids: QueryIds
     """Of the test part, in the order of the values per query."""

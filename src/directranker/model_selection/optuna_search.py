@@ -15,7 +15,7 @@ import numpy as np
 
 from directranker.model_selection.candidates import is_distribution
 from directranker.model_selection.cross_validation import CrossValidation, Table, measure
-from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.digests import describe, digest_of
 from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import best_candidate

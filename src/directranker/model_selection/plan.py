@@ -3,12 +3,12 @@
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> fold = Fold("Fold1", *example_dataset().split(0.3, 0.2, random_state=0))
->>> plan = Plan([Entry("SVM", RankSVM(), {"l2": [0.1, 1]})], [fold], "map", inner_folds=3, seeds=2)
+>>> plan = Plan([RankerGrid("SVM", RankSVM(), {"alpha": [0.1, 1]})], [fold], "map", inner_folds=3, seeds=2)
 >>> plan.places
 [Place(entry='SVM', fold='Fold1', metric='map')]
 >>> len(plan.inner_fits(plan.places[0])), len(plan.final_fits(plan.places[0], 1))
 (2, 2)
->>> [len(keys) for keys in plan.cell_keys()["SVM"]]  # two candidates on three folds, and two seeds
+>>> [len(keys) for keys in plan.job_keys()["SVM"]]  # two candidates on three folds, and two seeds
 [1, 1, 1, 1, 1, 1, 2, 2]
 """
 
@@ -21,23 +21,23 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from directranker.data.dataset import RankingDataset
-from directranker.data.folds import PARTS, Fold
+from directranker.data.folds import SPLITS, Fold
 from directranker.model_selection.candidates import Grid, grid_candidates
-from directranker.model_selection.cells import Fit, Keys, Part
-from directranker.model_selection.closer_look import MOST_SHOWN, shown_queries
 from directranker.model_selection.cross_validation import CrossValidation, Split, query_folds
+from directranker.model_selection.diagnostics import MAX_SHOWN, shown_queries
 from directranker.model_selection.fingerprints import data_fingerprint
-from directranker.model_selection.own_metrics import rankers_for
-from directranker.model_selection.search import checked_metrics, refuse_blind_metrics
+from directranker.model_selection.jobs import Fit, Keys, Part
+from directranker.model_selection.metric_targets import rankers_for
+from directranker.model_selection.search import check_metrics_not_constant, checked_metrics
 
-__all__ = ["Entry", "InnerFolds", "Place", "Plan"]
+__all__ = ["InnerFolds", "Place", "Plan", "RankerGrid"]
 
-InnerFolds = int | Literal["vali"]
-"""How many inner folds, or `"vali"`: one fit per candidate, measured on the validation part."""
+InnerFolds = int | Literal["validation"]
+"""How many inner folds, or `"validation"`: one fit per candidate, measured on the validation part."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class RankerGrid:
     """A ranker that takes part: what results call it, and the grid that it is searched in."""
 
     name: str
@@ -58,7 +58,7 @@ class Plan:
 
     def __init__(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[RankerGrid],
         folds: Iterable[Fold],
         metrics: str | Sequence[str],
         *,
@@ -71,8 +71,8 @@ class Plan:
         self.metrics = checked_metrics(metrics, convention)
         self.seeds = range(seeds)
         self.folds = _by_name("fold", [(fold.name, fold) for fold in folds])
-        refuse_blind_metrics(self.metrics, convention, [fold.test for fold in self.folds.values()])
-        n_shown = -(-MOST_SHOWN // len(self.folds))
+        check_metrics_not_constant(self.metrics, convention, [fold.test for fold in self.folds.values()])
+        n_shown = -(-MAX_SHOWN // len(self.folds))
         self.shown = {name: shown_queries(fold.test, n_shown) for name, fold in self.folds.items()}
         named = _by_name("ranker", [(entry.name, entry) for entry in entries])
         self.candidates = {
@@ -89,7 +89,7 @@ class Plan:
                 rankers=rankers[name],
                 name=name,
                 splits=inner[fold.name],
-                validation=Part(_name(fold, "vali")) if fold.vali.n_queries else None,
+                validation=Part(_name(fold, "validation")) if fold.validation.n_queries else None,
                 convention=convention,
                 seed=0,
                 fold=fold.name,
@@ -100,7 +100,7 @@ class Plan:
     @property
     def data(self) -> dict[str, RankingDataset]:
         """All parts of all folds by name."""
-        return {_name(fold, part): getattr(fold, part) for fold, part in product(self.folds.values(), PARTS)}
+        return {_name(fold, part): getattr(fold, part) for fold, part in product(self.folds.values(), SPLITS)}
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ class Plan:
             for seed in self.seeds
         ]
 
-    def cell_keys(self) -> dict[str, list[list[str]]]:
+    def job_keys(self) -> dict[str, list[list[str]]]:
         """Per entry and planned cell the keys, any of which fills it.
 
         An inner cell has one. A final one has one for each candidate, as the choice is made on the way.
@@ -162,8 +162,8 @@ def _name(fold: Fold, part: str) -> str:
 
 
 def _inner_splits(fold: Fold, inner_folds: InnerFolds) -> list[Split]:
-    if inner_folds == "vali":
-        return [(Part(_name(fold, "train")), Part(_name(fold, "vali")))]
+    if inner_folds == "validation":
+        return [(Part(_name(fold, "train")), Part(_name(fold, "validation")))]
     if isinstance(inner_folds, str):
-        raise ValueError(f"inner_folds is {inner_folds!r}; give a number from 2 on, or 'vali'")
+        raise ValueError(f"inner_folds is {inner_folds!r}; give a number from 2 on, or 'validation'")
     return query_folds(_name(fold, "train"), fold.train, inner_folds)

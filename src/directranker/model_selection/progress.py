@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from directranker.model_selection.describing import digest_of
-from directranker.model_selection.store import Cell
+from directranker.model_selection.digests import digest_of
+from directranker.model_selection.store import JobResult
 
 __all__ = ["Progress", "Report", "Tally"]
 
@@ -52,7 +52,7 @@ class Tally:
         self._found += n
         self._tell("")
 
-    def count(self, cells: Sequence[Cell]) -> None:
+    def count(self, cells: Sequence[JobResult]) -> None:
         """Count the cells of a training that has just ended."""
         self._computed += len(cells)
         for cell in cells:

@@ -2,12 +2,12 @@
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.model_selection.cells import Part
+>>> from directranker.model_selection.jobs import Part
 >>> from directranker.rankers import RankSVM
 >>> data = {"all": example_dataset().select(range(60))}
 >>> train, test = Part("all", tuple(range(40))), Part("all", tuple(range(40, 60)))
->>> fits = [Fit(RankSVM(), "RankSVM", {"l2": l2}, 0, train, None, test, ("map",)) for l2 in (0.01, 1.0)]
->>> with tempfile.TemporaryDirectory() as folder, CellStore(folder + "/cells.sqlite") as store:
+>>> fits = [Fit(RankSVM(), "RankSVM", {"alpha": a}, 0, train, None, test, ("map",)) for a in (0.01, 1.0)]
+>>> with tempfile.TemporaryDirectory() as folder, JobStore(folder + "/jobs.sqlite") as store:
 ...     for _ in range(2):  # the second time nothing is trained
 ...         run_fits(fits, data, store, workers=1, progress=lambda now: print(now.done, "of", now.total))
 0 of 2
@@ -23,11 +23,11 @@ from contextlib import closing
 from dataclasses import replace
 
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.cells import Fit, Keys
 from directranker.model_selection.cluster import run_on_cluster
 from directranker.model_selection.fingerprints import data_fingerprint, environment_fingerprint
+from directranker.model_selection.jobs import Fit, Keys
 from directranker.model_selection.progress import Report, Tally
-from directranker.model_selection.store import Cell, CellStore
+from directranker.model_selection.store import JobResult, JobStore
 from directranker.model_selection.threads import cores_given, threads_each
 from directranker.model_selection.workers import Task, run_here, run_in_processes
 from directranker.parameters import or_none, whole
@@ -38,7 +38,7 @@ __all__ = ["Runner", "run_fits"]
 def run_fits(
     fits: Sequence[Fit],
     data: Mapping[str, RankingDataset],
-    store: CellStore,
+    store: JobStore,
     *,
     workers: int | None = None,
     cluster: str | None = None,
@@ -66,7 +66,7 @@ def run_fits(
 
     """
     runner = Runner(data, store, workers=workers, cluster=cluster)
-    runner.run(fits, Tally(len(runner.cell_keys(fits)), progress))
+    runner.run(fits, Tally(len(runner.job_keys(fits)), progress))
 
 
 class Runner:
@@ -75,7 +75,7 @@ class Runner:
     def __init__(
         self,
         data: Mapping[str, RankingDataset],
-        store: CellStore,
+        store: JobStore,
         *,
         workers: int | None = None,
         cluster: str | None = None,
@@ -88,11 +88,11 @@ class Runner:
         self._cluster = cluster
         self._keys = keys or Keys({name: data_fingerprint(dataset) for name, dataset in data.items()})
 
-    def cell_keys(self, fits: Sequence[Fit]) -> set[str]:
+    def job_keys(self, fits: Sequence[Fit]) -> set[str]:
         """The keys of all cells of these fits."""
         return {key for fit in fits for key in self._keys.of_cells(fit).values()}
 
-    def cells(self, fits: Sequence[Fit]) -> list[dict[str, Cell]]:
+    def cells(self, fits: Sequence[Fit]) -> list[dict[str, JobResult]]:
         """The cell of each metric of each fit, where there is one."""
         keys = [self._keys.of_cells(fit) for fit in fits]
         known = self.store.get(key for of_fit in keys for key in of_fit.values())
@@ -100,7 +100,7 @@ class Runner:
 
     def run(self, fits: Sequence[Fit], tally: Tally) -> None:
         """Train what is missing; see `run_fits`."""
-        wanted = self.cell_keys(fits)
+        wanted = self.job_keys(fits)
         known = self.store.known(wanted)
         tally.skip(len(known))
         tasks = self._tasks(fits, known)
@@ -124,7 +124,7 @@ class Runner:
         environment = environment_fingerprint()
         return [Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()]
 
-    def _results(self, tasks: Sequence[Task]) -> Generator[list[Cell]]:
+    def _results(self, tasks: Sequence[Task]) -> Generator[list[JobResult]]:
         parts = (part for task in tasks for part in (task.fit.train, task.fit.validation, task.fit.test))
         names = {part.data for part in parts if part is not None}
         data = {name: dataset for name, dataset in self._data.items() if name in names}

@@ -3,9 +3,9 @@
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset().select(range(60))
->>> found = grid_search(RankSVM(), {"l2": [0.01, 1.0]}, data, metrics=("ndcg@10", "map"), folds=3, workers=1)
+>>> found = grid_search(RankSVM(), {"alpha": [0.01, 1.0]}, data, metrics=["ndcg@10", "map"], folds=3)
 >>> sorted(found.best_parameters("map"))
-['l2']
+['alpha']
 >>> found.cv_results_["split2_test_map"].shape
 (2,)
 >>> found.best_ranker("map").predict(data).shape == (data.n_documents,)
@@ -26,26 +26,33 @@ from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.model_selection.candidates import Grid, as_grids, drawn_candidates, grid_candidates
-from directranker.model_selection.cells import Part, configured
 from directranker.model_selection.cross_validation import CrossValidation, measure, query_folds
-from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.digests import describe, digest_of
 from directranker.model_selection.fitting import fit_by_query
 from directranker.model_selection.halving import halve
+from directranker.model_selection.jobs import Part, configured
+from directranker.model_selection.metric_targets import rankers_for
 from directranker.model_selection.optuna_search import search_with_optuna
-from directranker.model_selection.own_metrics import rankers_for
 from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
-from directranker.model_selection.store import CellStore
+from directranker.model_selection.store import JobStore
 from directranker.parameters import kind, or_none, whole
 from directranker.suggestions import unknown_name
 from directranker.training.interrupts import interrupts_raised
 
-__all__ = ["Method", "StorePlace", "checked_metrics", "grid_search", "opened_store", "refuse_blind_metrics"]
+__all__ = [
+    "Method",
+    "StorePlace",
+    "check_metrics_not_constant",
+    "checked_metrics",
+    "grid_search",
+    "opened_store",
+]
 
 Method = Literal["grid", "halving", "optuna"]
 METHODS: tuple[Method, ...] = ("grid", "halving", "optuna")
-StorePlace = str | Path | CellStore | None
+StorePlace = str | Path | JobStore | None
 """Where finished cells are kept: a file, an open store, or None for a temporary one."""
 OPTUNA_CANDIDATES = 30
 
@@ -114,7 +121,7 @@ def grid_search(
     parts = {"data": data} if validation is None else {"data": data, "validation": validation}
     for name, part in parts.items():
         kind("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(name, part)
-    refuse_blind_metrics(names, convention, [data])
+    check_metrics_not_constant(names, convention, [data])
     plan = CrossValidation(
         rankers=rankers_for(ranker, names, convention),
         name=type(ranker).__name__,
@@ -153,7 +160,7 @@ def _searched(
         candidates = grid_candidates(ranker, grid)
         numbers = {metric: range(len(candidates)) for metric in plan.metrics}
         fits = [fit for one in candidates for metric in plan.metrics for fit in plan.fits(one, metric)]
-        tables = measure(plan, candidates, numbers, runner, Tally(len(runner.cell_keys(fits)), progress))
+        tables = measure(plan, candidates, numbers, runner, Tally(len(runner.job_keys(fits)), progress))
         best = {metric: best_candidate(table.means, metric) for metric, table in tables.items()}
     return SearchResult(
         candidates=candidates,
@@ -198,7 +205,7 @@ def checked_metrics(metrics: str | Sequence[str], convention: str) -> tuple[str,
     return names
 
 
-def refuse_blind_metrics(
+def check_metrics_not_constant(
     metrics: Sequence[str], convention: str, measured_on: Sequence[RankingDataset]
 ) -> None:
     """Refuse metrics by which every candidate would be as good as any other, before hours of training."""
@@ -210,13 +217,13 @@ def refuse_blind_metrics(
 
 
 @contextmanager
-def opened_store(store: StorePlace) -> Iterator[CellStore]:
+def opened_store(store: StorePlace) -> Iterator[JobStore]:
     """The store itself, one opened for the while, or a temporary one."""
-    if isinstance(store, CellStore):
+    if isinstance(store, JobStore):
         yield store
     elif store is not None:
-        with CellStore(store) as opened:
+        with JobStore(store) as opened:
             yield opened
     else:
-        with tempfile.TemporaryDirectory() as folder, CellStore(Path(folder) / "cells.sqlite") as opened:
+        with tempfile.TemporaryDirectory() as folder, JobStore(Path(folder) / "jobs.sqlite") as opened:
             yield opened

@@ -1,8 +1,9 @@
 """Finished cells in an SQLite file: each fit's in one transaction, so that a kill at any moment loses none.
 
 >>> import tempfile
->>> cell = Cell("k", "all", "Fold1", "SVM", {"l2": 0.1}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
->>> with tempfile.TemporaryDirectory() as folder, CellStore(Path(folder) / "cells.sqlite") as store:
+>>> settings = {"alpha": 0.1}
+>>> cell = JobResult("k", "all", "Fold1", "SVM", settings, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+>>> with tempfile.TemporaryDirectory() as folder, JobStore(Path(folder) / "jobs.sqlite") as store:
 ...     store.add([cell])
 ...     store.get(["k", "other"])["k"] == cell
 True
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from directranker.errors import StorageError
 
-__all__ = ["Cell", "CellCount", "CellStore", "count_cells"]
+__all__ = ["JobCount", "JobResult", "JobStore", "count_jobs"]
 
 APPLICATION = 0x64726365  # "drce": what tells our files from other SQLite files
 VERSION = 2
@@ -34,7 +35,7 @@ KEYS_AT_A_TIME = 500  # SQLite bounds the number of values in a question
 
 
 @dataclass(frozen=True)
-class Cell:
+class JobResult:
     """A finished value: what was trained where, how good it is, and how long it took."""
 
     key: str
@@ -60,7 +61,7 @@ class Cell:
     """How the training went and how it ranks some queries; see `closer_look`."""
 
 
-COLUMNS = tuple(field.name for field in fields(Cell))
+COLUMNS = tuple(field.name for field in fields(JobResult))
 TABLE = """
 CREATE TABLE IF NOT EXISTS cells (
     key TEXT PRIMARY KEY, data TEXT NOT NULL, fold TEXT NOT NULL, ranker TEXT NOT NULL,
@@ -73,7 +74,7 @@ MISSING = {1: "ALTER TABLE cells ADD COLUMN look BLOB"}
 """By version: what makes its table that of the next one."""
 
 
-class CellStore:
+class JobStore:
     """The cells in a file, which is made where there is none; close it, or use it in a `with`.
 
     Several processes may have one file open at the same time: each waits for the other's transaction.
@@ -123,7 +124,7 @@ class CellStore:
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
-    def add(self, cells: Iterable[Cell]) -> None:
+    def add(self, cells: Iterable[JobResult]) -> None:
         """Keep all of these or none; a cell that is there already stays as it is."""
         rows = [_row(cell) for cell in cells]
         places = ", ".join("?" * len(COLUMNS))
@@ -131,7 +132,7 @@ class CellStore:
         with self._problems_in_words(), self._transaction():
             self._connection.executemany(insert, rows)
 
-    def get(self, keys: Iterable[str]) -> dict[str, Cell]:
+    def get(self, keys: Iterable[str]) -> dict[str, JobResult]:
         """The cells that are there, by key."""
         with self._problems_in_words():
             return {row[0]: _cell(row) for row in self._rows(", ".join(COLUMNS), keys)}
@@ -192,7 +193,7 @@ class CellStore:
             ) from None
 
 
-def _row(cell: Cell) -> tuple[Any, ...]:
+def _row(cell: JobResult) -> tuple[Any, ...]:
     values = {name: getattr(cell, name) for name in COLUMNS}
     values["parameters"] = json.dumps(cell.parameters)
     # Where no query counts there is no score, and SQLite has no nan.
@@ -204,7 +205,7 @@ def _row(cell: Cell) -> tuple[Any, ...]:
     return tuple(values.values())
 
 
-def _cell(row: Sequence[Any]) -> Cell:
+def _cell(row: Sequence[Any]) -> JobResult:
     values = dict(zip(COLUMNS, row, strict=True))
     values["parameters"] = json.loads(values["parameters"])
     values["score"] = float("nan") if values["score"] is None else values["score"]
@@ -212,28 +213,28 @@ def _cell(row: Sequence[Any]) -> Cell:
         values["per_query"] = np.frombuffer(values["per_query"], dtype="<f8")
     if values["look"] is not None:
         values["look"] = json.loads(zlib.decompress(values["look"]))
-    return Cell(**values)
+    return JobResult(**values)
 
 
-class CellCount(NamedTuple):
+class JobCount(NamedTuple):
     """How many of the planned cells are there."""
 
     done: int
     total: int
 
 
-def count_cells(planned: Mapping[str, Sequence[Sequence[str]]], store: CellStore) -> dict[str, CellCount]:
-    """How far a search is, per entry of `Plan.cell_keys`; another process may be running it.
+def count_jobs(planned: Mapping[str, Sequence[Sequence[str]]], store: JobStore) -> dict[str, JobCount]:
+    """How far a search is, per entry of `Plan.job_keys`; another process may be running it.
 
     >>> import tempfile
-    >>> cell = Cell("b", "all", "Fold1", "SVM", {}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
-    >>> with tempfile.TemporaryDirectory() as folder, CellStore(Path(folder) / "cells.sqlite") as store:
+    >>> cell = JobResult("b", "all", "Fold1", "SVM", {}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+    >>> with tempfile.TemporaryDirectory() as folder, JobStore(Path(folder) / "jobs.sqlite") as store:
     ...     store.add([cell])
-    ...     count_cells({"SVM": [["a", "b"], ["c"]]}, store)
-    {'SVM': CellCount(done=1, total=2)}
+    ...     count_jobs({"SVM": [["a", "b"], ["c"]]}, store)
+    {'SVM': JobCount(done=1, total=2)}
     """
     known = store.known(key for cells in planned.values() for keys in cells for key in keys)
     return {
-        name: CellCount(sum(not known.isdisjoint(keys) for keys in cells), len(cells))
+        name: JobCount(sum(not known.isdisjoint(keys) for keys in cells), len(cells))
         for name, cells in planned.items()
     }

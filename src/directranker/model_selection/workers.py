@@ -26,10 +26,10 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError
-from directranker.model_selection.cells import Fit
 from directranker.model_selection.fingerprints import environment_fingerprint
 from directranker.model_selection.fitting import run_fit
-from directranker.model_selection.store import Cell
+from directranker.model_selection.jobs import Fit
+from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import limited_threads, set_threads
 from directranker.safe_path import restore_path, safe_path
 
@@ -51,7 +51,7 @@ class Task:
     keys: Mapping[str, str]
     environment: str
 
-    def run(self, data: Mapping[str, RankingDataset], threads: int) -> list[Cell]:
+    def run(self, data: Mapping[str, RankingDataset], threads: int) -> list[JobResult]:
         """Run it; the keys are only true where it is run by the code that they were made by."""
         if environment_fingerprint() != self.environment:
             raise FitError(
@@ -64,7 +64,7 @@ class Task:
 
 def run_here(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], threads: int
-) -> Generator[list[Cell]]:
+) -> Generator[list[JobResult]]:
     """One after another in this process."""
     with limited_threads(threads):
         for task in tasks:
@@ -73,7 +73,7 @@ def run_here(
 
 def run_in_processes(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], workers: int, threads: int
-) -> Generator[list[Cell]]:
+) -> Generator[list[JobResult]]:
     """In so many processes, which stay for later calls; they end with this one."""
     with _folder_for_data() as folder:
         name = str(folder)
@@ -155,7 +155,7 @@ def bare(data: RankingDataset) -> RankingDataset:
 _opened: tuple[str, dict[str, RankingDataset]] = ("", {})
 
 
-def _run_saved(task: Task, folder: str, places: Mapping[str, str], threads: int) -> list[Cell]:
+def _run_saved(task: Task, folder: str, places: Mapping[str, str], threads: int) -> list[JobResult]:
     global _opened  # noqa: PLW0603 - a worker keeps open what it opened, until the next search
     if _opened[0] != folder:
         _opened = (folder, {name: RankingDataset.load(Path(folder, place)) for name, place in places.items()})

@@ -32,7 +32,7 @@ from directranker.nn.activation_kernels import (
 )
 from directranker.nn.bin_layer import bin_gradient, bin_sums
 from directranker.nn.direct_ranker_net import DirectRankerNet
-from directranker.nn.room import Room
+from directranker.nn.workspace import Workspace
 
 __all__ = ["Inputs", "Scorer", "has_own_pass", "training_pass"]
 
@@ -40,7 +40,7 @@ Inputs = Tensor | FilledBins
 Scorer = Callable[[Any], Tensor]
 """Scores of `Inputs`, or of a tensor where it is a net of torch's."""
 
-Rooms = defaultdict[tuple[str, int], Room]
+Workspaces = defaultdict[tuple[str, int], Workspace]
 """The memory of each layer's outputs, and of what is pulled back through it."""
 
 
@@ -62,7 +62,7 @@ def training_pass(net: nn.Module) -> Scorer:
         return net
     layers = [module for module in net.feature_net.children() if isinstance(module, nn.Linear)]
     parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
-    rooms: Rooms = defaultdict(Room)
+    rooms: Workspaces = defaultdict(Workspace)
     still = _Rectifier(0.0) if isinstance(activation, _Rectifier) else activation
 
     def scores(X: Inputs) -> Tensor:
@@ -160,7 +160,7 @@ class _PerceptronPass(torch.autograd.Function):
         ctx: Any,
         X: Inputs,
         activation: _Tanh | _Rectifier,
-        rooms: Rooms,
+        rooms: Workspaces,
         head: Tensor,
         *layers: Tensor | None,
     ) -> Tensor:

@@ -12,8 +12,8 @@ so the other way round would teach the same, and equal labels have no order to t
 [(0, 2), (2, 1), (3, 4)]
 """
 
-from directranker.pairs.choosing import PAIRS, PairTable, pair_table
 from directranker.pairs.classes import QueryClasses, classes_of
+from directranker.pairs.pair_table import PAIRS, PairTable, pair_table
 from directranker.pairs.weights import PAIR_WEIGHTS, PairWeight, pair_weight_named
 
 __all__ = [

@@ -1,7 +1,7 @@
 """A fitted ranker as a folder, read without trust: arrays in safetensors, trees as text, the rest in JSON."""
 
 from directranker.persistence.folder import (
-    MOST_BYTES,
+    MAX_BYTES,
     load_ranker,
     read_plain_file,
     read_versions,
@@ -11,7 +11,7 @@ from directranker.persistence.folder import (
 )
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "load_ranker",
     "read_plain_file",
     "read_versions",

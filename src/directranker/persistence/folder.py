@@ -48,7 +48,7 @@ from directranker.persistence.state import (
 from directranker.rankers.base import Ranker
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "load_ranker",
     "read_plain_file",
     "read_versions",
@@ -62,7 +62,7 @@ VERSION = 2
 SEAL = re.compile(rb',\n "header_sha256": "([0-9a-f]{64})"\n}\Z')
 HEADER, WEIGHTS = "header.json", "weights.safetensors"
 # What is read from a folder that nobody vouches for; in memory it may be some times as much.
-MOST_BYTES = {HEADER: 16 << 20, WEIGHTS: 256 << 20, TREES: 40 << 20}
+MAX_BYTES = {HEADER: 16 << 20, WEIGHTS: 256 << 20, TREES: 40 << 20}
 
 
 # What parts raise that do not fit together.
@@ -148,7 +148,7 @@ def read_versions(folder: str | Path) -> dict[str, str]:
 
 
 def _most(kind: str, trust: Sequence[type]) -> float:
-    return math.inf if trust else MOST_BYTES[kind]
+    return math.inf if trust else MAX_BYTES[kind]
 
 
 def read_plain_file(path: Path, most: float, advice: str) -> bytes:
@@ -188,7 +188,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
         raise StorageError(f"{folder} does not exist; give the folder of a saved model")
     if not path.is_file():
         raise StorageError(f"{folder} is not a saved model: it has no {HEADER}")
-    text = read_plain_file(path, MOST_BYTES[HEADER], "no ranker has so long a header")
+    text = read_plain_file(path, MAX_BYTES[HEADER], "no ranker has so long a header")
     try:
         header = json.loads(text)
         found, written = header["format"], header["version"]

@@ -40,7 +40,7 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 
 
 class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
-    """The base of all rankers. A subclass learns in `_learn` and scores checked rows in `_scores`."""
+    """The base of all rankers. A subclass learns in `_fit` and scores checked rows in `_scores`."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
     """What parameters may be, by name; the others are checked where they are used."""
@@ -78,7 +78,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         """
         data = self._training_data(X, y, qid, sample_weight)
         validation = None if eval_set is None else self._evaluation_data(eval_set)
-        self._learn_checked(data, validation)
+        self._fit_checked(data, validation)
         self.n_queries_ = data.n_queries
         return self
 
@@ -184,13 +184,13 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         save_ranker(self, folder, overwrite=overwrite)
 
-    def _learn_checked(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit_checked(self, data: TrainingData, validation: TrainingData | None) -> None:
         """Learn, unless a parameter is nonsense."""
         check_parameters(self, self._rules)
-        self._learn(data, validation)
+        self._fit(data, validation)
 
     @abstractmethod
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         """Set the fitted attributes."""
 
     @abstractmethod

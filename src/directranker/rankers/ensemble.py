@@ -33,7 +33,7 @@ from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import JOBS, whole
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.finite_scores import saturated
-from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, meant_encoding
+from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, select_encoding
 from directranker.rankers.nets.net_ranker import AUTO
 from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
@@ -44,7 +44,7 @@ __all__ = ["Ensemble"]
 IN_ITS_LIST = "in-context"
 TURNS = {IN_BINS: [IN_ITS_LIST, IN_BINS], SCALED: [SCALED, IN_ITS_LIST]}  # what members see, by what suits
 SCORED_DOCUMENTS = 20_000  # tell the scale of a member's scores
-FEWEST_QUERIES, FEWEST_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
+MIN_QUERIES, MIN_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
 
 
 class Ensemble(Ranker):
@@ -54,8 +54,8 @@ class Ensemble(Ranker):
     ----------
     ranker
         Any ranker with a `random_state`; it is cloned, never fitted itself.
-    n
-        How many.
+    n_estimators
+        How many rankers are trained.
     vary
         Parameters in which they differ besides the seed, each with values that they take in turn, such as
         `{"hidden_layers": [64, 256]}`. `"auto"`: rankers whose `transform` is `"cross-validated"` or
@@ -70,19 +70,19 @@ class Ensemble(Ranker):
 
     """
 
-    _rules = {"n": whole(1), "n_jobs": JOBS}  # noqa: RUF012 - as in the base
+    _rules = {"n_estimators": whole(1), "n_jobs": JOBS}  # noqa: RUF012 - as in the base
 
     def __init__(
         self,
         ranker: Any = None,
-        n: int = 5,
+        n_estimators: int = 5,
         *,
         vary: Mapping[str, Sequence[Any]] | str | None = AUTO,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.ranker = ranker
-        self.n = n
+        self.n_estimators = n_estimators
         self.vary = vary
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -94,11 +94,11 @@ class Ensemble(Ranker):
 
         return cls(DirectRanker(), 5)
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         if not isinstance(self.ranker, Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
         seed = as_seed(self.random_state)
-        seeds = np.random.default_rng(seed).integers(2**31, size=self.n)
+        seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators)
         differences = self._differences(data, validation, seed)
         members = []
         for number, own_seed in enumerate(seeds):
@@ -127,8 +127,8 @@ class Ensemble(Ranker):
         # Members would all choose the same, so it is chosen once.
         ranker = self._sharing(clone(self.ranker))
         parameters = ranker.get_params(deep=False)
-        chosen = meant_encoding(ranker, data, validation, seed=seed, progress=parameters.get("progress"))
-        enough = data.n_queries >= FEWEST_QUERIES and len(data.relevance) >= FEWEST_DOCUMENTS
+        chosen = select_encoding(ranker, data, validation, seed=seed, progress=parameters.get("progress"))
+        enough = data.n_queries >= MIN_QUERIES and len(data.relevance) >= MIN_DOCUMENTS
         # A net of one's own may want a certain number of columns.
         in_turn = is_auto and enough and parameters.get("feature_net") is None
         return {**vary, "transform": TURNS[chosen] if in_turn else [chosen]}
@@ -190,7 +190,7 @@ class Ensemble(Ranker):
             total += factor * parts
         return total, f"the mean over rankers of {method}"
 
-    _warm_up_parameters = {"n": 2}  # noqa: RUF012 - members may see different things
+    _warm_up_parameters = {"n_estimators": 2}  # noqa: RUF012 - members may see different things
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
         total = np.zeros(len(table))
@@ -217,7 +217,7 @@ def _fitted(
     """The ranker, and what makes the deviation of its scores of these documents 1."""
     restore_path()
     with interrupts_raised():  # else Ctrl-C would end one member, and the next would begin
-        ranker._learn_checked(data, validation)
+        ranker._fit_checked(data, validation)
     width = deviation_within(ranker._scores(*some), some[1])
     return ranker, 1 / width if width > 0 else 0.0
 

@@ -95,7 +95,10 @@ _NET_CHOICES: Choices = {
     "dropout": [0.3, 0.5],
     "weight_decay": [0.0, 0.01, 0.1],
 }
-_EVOLUTION_CHOICES: Choices = {"generations": [500, 1300, 3000], "steps": ["cauchy", "gaussian", "levy"]}
+_EVOLUTION_CHOICES: Choices = {
+    "n_generations": [500, 1300, 3000],
+    "step_distribution": ["cauchy", "gaussian", "levy"],
+}
 _NETS, _LINEAR = "directranker.rankers.nets", "directranker.rankers.linear"
 
 BUILT_IN: tuple[RankerEntry, ...] = (
@@ -136,8 +139,8 @@ BUILT_IN: tuple[RankerEntry, ...] = (
         "boosted trees, LightGBM's lambdarank",
         {
             "paper": {
-                "n_leaves": [7, 10, 31],
-                "max_trees": [300, 1000],
+                "num_leaves": [7, 10, 31],
+                "n_estimators": [300, 1000],
                 "learning_rate": [0.02, 0.05, 0.1],
             }
         },
@@ -147,9 +150,9 @@ BUILT_IN: tuple[RankerEntry, ...] = (
         f"{_LINEAR}.adarank:AdaRank",
         "boosted single features",
         {
-            "quick": {"tolerance": [0.0, 0.002]},
+            "quick": {"tol": [0.0, 0.002]},
             "paper": {
-                "tolerance": [0.0, 0.002, 0.01],
+                "tol": [0.0, 0.002, 0.01],
                 "max_consecutive": [2, 5],
                 "negative": [False, True],
             },
@@ -183,15 +186,15 @@ BUILT_IN: tuple[RankerEntry, ...] = (
         "CoordinateAscent",
         f"{_LINEAR}.coordinate_ascent:CoordinateAscent",
         "a linear scorer, one weight at a time",
-        {"paper": {"restarts": [1, 5], "tolerance": [0.0001, 0.001]}},
+        {"paper": {"n_restarts": [1, 5], "tol": [0.0001, 0.001]}},
     ),
     RankerEntry(
         "RankSVM",
         f"{_LINEAR}.rank_svm:RankSVM",
         "a linear scorer, squared hinge over all pairs",
         {
-            "quick": {"l2": [0.01, 0.03, 0.1]},
-            "paper": {"l2": [0.003, 0.01, 0.03, 0.1, 0.3], "cost": ["hinge", "squared_hinge"]},
+            "quick": {"alpha": [0.01, 0.03, 0.1]},
+            "paper": {"alpha": [0.003, 0.01, 0.03, 0.1, 0.3], "cost": ["hinge", "squared_hinge"]},
         },
     ),
     RankerEntry(

@@ -21,7 +21,7 @@ from directranker.training.progress import shown_progress
 
 __all__ = ["RoundRecord", "Rounds"]
 
-Stopped = Literal["max_rounds", "early_stopping", "converged", "precision", "interrupted"]
+Stopped = Literal["max_iter", "early_stopping", "converged", "precision", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Rounds:
     ) -> None:
         self.history: list[RoundRecord] = []
         self.best = 0
-        self.stopped: Stopped = "max_rounds"
+        self.stopped: Stopped = "max_iter"
         self._title, self._most, self._patience = title, most, patience
         self._by_validation = by_validation
         self._progress, self._callbacks = progress, callbacks

@@ -103,7 +103,7 @@ class TrainingData:
         )
 
     @property
-    def can_teach(self) -> bool:
+    def is_trainable(self) -> bool:
         """Whether any query has documents of two different labels, and any two documents differ."""
         return self.has_unequal_labels and self.has_varying_features
 

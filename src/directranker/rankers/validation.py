@@ -9,7 +9,7 @@ from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.rankers.training_data import TrainingData
 
-__all__ = ["refuse_blind", "split_off_validation", "stopping_part"]
+__all__ = ["check_not_constant", "early_stopping_split", "split_off_validation"]
 
 
 def split_off_validation(
@@ -28,12 +28,12 @@ def split_off_validation(
         queries = rng.permutation(data.n_queries)
         cut = max(1, round(fraction * len(queries)))
         train, held_out = data.take(np.sort(queries[cut:])), data.take(np.sort(queries[:cut]))
-    if all(part.can_teach and _blindness(metric, part) is None for part in (train, held_out)):
+    if all(part.is_trainable and _blindness(metric, part) is None for part in (train, held_out)):
         return train, held_out
     return data, None
 
 
-def stopping_part(
+def early_stopping_split(
     data: TrainingData,
     validation: TrainingData | None,
     metric: Metric,
@@ -62,7 +62,7 @@ def stopping_part(
     return split_off_validation(data, fraction, seed, metric)
 
 
-def refuse_blind(metric: Metric, data: TrainingData) -> None:
+def check_not_constant(metric: Metric, data: TrainingData) -> None:
     """Refuse training data in which there is nothing to climb."""
     blindness = _blindness(metric, data)
     if blindness is not None:

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from directranker.experiments.results import Comparison, QueryValues, RankerResult
-from directranker.experiments.table_cells import legend, protocol_of, score_cell
-from directranker.report.finding import Found, FoundComparison
+from directranker.experiments.table_values import legend, protocol_of, score_cell
+from directranker.report.discovery import Found, FoundComparison
 from directranker.report.verdicts import verdict
 
 __all__ = ["CLAIMED_OF", "comparison_view", "origins", "page_data", "study_views"]

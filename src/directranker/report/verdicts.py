@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from directranker.experiments.results import Comparison, RankerResult
-from directranker.experiments.table_cells import LEVEL, with_error
+from directranker.experiments.table_values import LEVEL, with_error
 
 __all__ = ["Verdict", "joined", "p_in_words", "verdict"]
 
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def _lead(
     worse = f" It is significantly better than {others[-1].ranker}." if rest == 1 else worse
     named = (
         level
-        if len(level) <= MOST_NAMED
-        else [*level[: MOST_NAMED - 1], f"{len(level) - MOST_NAMED + 1} others"]
+        if len(level) <= MAX_NAMED
+        else [*level[: MAX_NAMED - 1], f"{len(level) - MAX_NAMED + 1} others"]
     )
     return f"{first} {joined(named)} cannot be told from it on these queries.{worse}"
 

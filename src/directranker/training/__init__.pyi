@@ -1,6 +1,6 @@
 from .batches import Batch as Batch
 from .batches import Batches as Batches
-from .batches import Lists as Lists
+from .batches import QueryGroups as QueryGroups
 from .loop import Trained as Trained
 from .loop import TrainingOptions as TrainingOptions
 from .loop import train as train

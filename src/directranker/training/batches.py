@@ -3,7 +3,7 @@
 Nothing is copied but the rows of the step at hand. Features are encoded by the transform once where the
 encoded table is small, else step by step, so that memory stays at the data's own size.
 
->>> lists = Lists(relevance=np.array([0.0, 1.0, 2.0]), offsets=np.array([0, 2, 3]))
+>>> lists = QueryGroups(relevance=np.array([0.0, 1.0, 2.0]), offsets=np.array([0, 2, 3]))
 >>> [batch.rows.tolist() for batch in Batches(lists, batch_queries=1, seed=0).epoch(0)]
 [[1, 0], [2]]
 """
@@ -24,17 +24,17 @@ from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.encoding import Unchanged
 from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
-from directranker.nn.room import Room
 from directranker.nn.training_pass import Inputs
+from directranker.nn.workspace import Workspace
 from directranker.pairs import QueryClasses, classes_of
 
-__all__ = ["Batch", "Batches", "EncodedFeatures", "Lists", "growing"]
+__all__ = ["Batch", "Batches", "EncodedFeatures", "QueryGroups", "growing"]
 
 CACHED_BYTES = 128 << 20  # an encoded table up to this size is kept
 
 
 @dataclass(frozen=True)
-class Lists:
+class QueryGroups:
     """The labels of documents, grouped by query, and what each document or query weighs."""
 
     relevance: Relevance
@@ -115,7 +115,7 @@ def growing(bounds: float | tuple[float, float], progress: float) -> float:
 class Batches:
     """Epoch after epoch, all queries in a new order; the same seed gives the same batches."""
 
-    lists: Lists
+    lists: QueryGroups
     batch_queries: int | tuple[int, int]
     seed: int
     list_size: int = 1000
@@ -200,14 +200,14 @@ class EncodedFeatures:
         encoded = self._transform.transform(rows, qid=self._query[documents])
         return torch.from_numpy(np.ascontiguousarray(encoded, dtype=np.float32)).to(self._device)
 
-    def of(self, documents: IntArray, *, room: Room | None = None) -> Inputs:
+    def of(self, documents: IntArray, *, room: Workspace | None = None) -> Inputs:
         """The encoded features of these documents; with `room` they lie there until the next call."""
         encoded = self._encode(documents) if self._whole is None else self._gathered(documents, room)
         if self._starts is not None:
             return FilledBins(encoded.numpy(), self._starts)
         return encoded if self._shape is None else encoded.reshape(len(documents), *self._shape)
 
-    def _gathered(self, documents: IntArray, room: Room | None) -> torch.Tensor:
+    def _gathered(self, documents: IntArray, room: Workspace | None) -> torch.Tensor:
         if self._whole is None:
             raise ValueError("nothing is kept to gather from")
         rows = torch.from_numpy(documents if self._rows is None else self._rows[documents])

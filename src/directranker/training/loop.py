@@ -25,9 +25,9 @@ from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.metrics.sorting import FloatArray
-from directranker.nn.room import Room
 from directranker.nn.training_pass import Scorer, training_pass
-from directranker.training.batches import Batch, Batches, EncodedFeatures, Lists
+from directranker.nn.workspace import Workspace
+from directranker.training.batches import Batch, Batches, EncodedFeatures, QueryGroups
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
 from directranker.training.interrupts import DeferredInterrupt, StopTraining
 from directranker.training.progress import shown_progress
@@ -50,10 +50,10 @@ class TrainingOptions:
 
     optimizer: str | type[torch.optim.Optimizer] = "adamw"
     learning_rate: float = 1e-3
-    schedule: str = "constant"
+    lr_schedule: str = "constant"
     weight_decay: float = 0.0
     momentum: float = 0.0
-    clip_norm: float | None = None
+    max_grad_norm: float | None = None
     batch_queries: int | tuple[int, int] = 32
     list_size: int = 1000
     max_epochs: int = 100
@@ -133,7 +133,7 @@ class Trained:
 
 def score_documents(score: Scorer, features: EncodedFeatures, n_rows: int) -> NDArray[np.float32]:
     """Scores of all rows by a net in evaluation mode, some thousands at a time."""
-    scores, room = np.empty(n_rows, dtype=np.float32), Room()
+    scores, room = np.empty(n_rows, dtype=np.float32), Workspace()
     at_least = SCORED_AS_BINS if features.are_bins else 1
     at_a_time = max(at_least, SCORED_BYTES // max(1, features.bytes_per_row))
     with torch.no_grad():  # not inference_mode: what is laid out for scores serves training, too
@@ -147,7 +147,7 @@ def train(
     net: torch.nn.Module,
     cost: BatchCost,
     features: EncodedFeatures,
-    lists: Lists,
+    lists: QueryGroups,
     options: TrainingOptions,
     *,
     validation: Validation | None = None,
@@ -184,7 +184,7 @@ class _Training:
     net: torch.nn.Module
     cost: BatchCost
     features: EncodedFeatures
-    lists: Lists
+    lists: QueryGroups
     options: TrainingOptions
     validation: Validation | None
     optimizer: torch.optim.Optimizer = field(init=False)
@@ -192,7 +192,7 @@ class _Training:
     best: Tensors | None = None
     last_good: Tensors | None = None
     """The weights after the last whole epoch, where none is the best yet."""
-    room: Room = field(default_factory=Room)
+    room: Workspace = field(default_factory=Workspace)
 
     def __post_init__(self) -> None:
         options = self.options
@@ -305,7 +305,7 @@ class _Training:
 
     def _step(self, batch: Batch, interrupt: DeferredInterrupt) -> float:
         options = self.options
-        factor = learning_rate_factor(options.schedule, step=self.state.step, n_steps=self.n_steps)
+        factor = learning_rate_factor(options.lr_schedule, step=self.state.step, n_steps=self.n_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = options.learning_rate * factor
         for parameter in self.parameters:  # as zero_grad does, which costs several times as much
@@ -315,8 +315,8 @@ class _Training:
             scores = self.scores_of(self.features.of(batch.rows, room=self.room))
             cost = self.cost(scores, batch, seed=options.seed + self.state.step, progress=progress)
         if math.isfinite(cost):
-            if options.clip_norm is not None:
-                torch.nn.utils.clip_grad_norm_(self.net.parameters(), options.clip_norm)
+            if options.max_grad_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self.net.parameters(), options.max_grad_norm)
             self.optimizer.step()
         self.state.step += 1
         return cost

@@ -86,4 +86,4 @@ def learning_rate_factor(schedule: str, *, step: int, n_steps: int) -> float:
         if step < warm_up:
             return (step + 1) / warm_up
         return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warm_up) / max(1.0, n_steps - warm_up))))
-    raise ValueError(unknown_name("schedule", schedule, SCHEDULES))
+    raise ValueError(unknown_name("lr_schedule", schedule, SCHEDULES))

@@ -28,8 +28,8 @@ from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, FINITE, PROGRESS, YES_OR_NO, between, or_none, whole
 from directranker.rankers.base import as_metric, as_seed
-from directranker.rankers.linear.metric_optimisation import MetricClimber
-from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
+from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 
@@ -39,7 +39,7 @@ ROUNDING = 1e-12  # a metric may differ by this much between two ways to add it 
 STRONGEST = 1 - 1e-12  # a feature that ranks everything right would weigh infinitely much
 
 
-class AdaRank(MetricClimber):
+class AdaRank(MetricOptimizingRanker):
     """Rank by a weighted sum of features that are picked one by one, each for the queries still ranked badly.
 
     Parameters
@@ -47,9 +47,9 @@ class AdaRank(MetricClimber):
     metric
         What is boosted on, between 0 and 1: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
         labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`.
-    max_rounds
+    max_iter
         How many picks at the most.
-    tolerance
+    tol
         A pick that lowers the metric on the training part by this much or more is taken back and its
         feature set aside until another pick changes the metric; None keeps every pick.
     max_consecutive
@@ -87,8 +87,8 @@ class AdaRank(MetricClimber):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "max_rounds": whole(1),
-        "tolerance": or_none(FINITE),
+        "max_iter": whole(1),
+        "tol": or_none(FINITE),
         "max_consecutive": or_none(whole(1)),
         "cumulative": YES_OR_NO,
         "negative": YES_OR_NO,
@@ -103,8 +103,8 @@ class AdaRank(MetricClimber):
         self,
         *,
         metric: str | Metric = "ndcg@10:graded",
-        max_rounds: int = 500,
-        tolerance: float | None = 0.002,
+        max_iter: int = 500,
+        tol: float | None = 0.002,
         max_consecutive: int | None = 2,
         cumulative: bool = True,
         negative: bool = False,
@@ -117,8 +117,8 @@ class AdaRank(MetricClimber):
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
         self.metric = metric
-        self.max_rounds = max_rounds
-        self.tolerance = tolerance
+        self.max_iter = max_iter
+        self.tol = tol
         self.max_consecutive = max_consecutive
         self.cumulative = cumulative
         self.negative = negative
@@ -141,7 +141,7 @@ class AdaRank(MetricClimber):
         False
         """
         as_published: dict[str, Any] = {
-            "tolerance": None,
+            "tol": None,
             "max_consecutive": None,
             "cumulative": False,
             "negative": False,
@@ -149,12 +149,12 @@ class AdaRank(MetricClimber):
         }
         return cls(**{**as_published, **changes})
 
-    _warm_up_parameters = {"max_rounds": 2}  # noqa: RUF012 - as in the contract
+    _warm_up_parameters = {"max_iter": 2}  # noqa: RUF012 - as in the contract
 
     def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
         return {} if metric.measure == "dcg" else super()._parameters_for_metric(metric)
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         self._check_metric()
         boosting = Boosting(
             *self._scored_parts(data, validation, as_seed(self.random_state)),
@@ -163,7 +163,7 @@ class AdaRank(MetricClimber):
         )
         rounds = Rounds(
             type(self).__name__,
-            self.max_rounds,
+            self.max_iter,
             patience=self.patience if self.early_stopping else None,
             progress=self.progress,
             callbacks=self.callbacks,
@@ -172,7 +172,7 @@ class AdaRank(MetricClimber):
         n_picks = []  # after each round
         for _ in rounds:
             step = boosting.strongest_step(set_aside)
-            if self.tolerance is not None and step.fitness <= boosting.fitness - self.tolerance:
+            if self.tol is not None and step.fitness <= boosting.fitness - self.tol:
                 set_aside.add(step.pick)
             else:
                 if abs(step.fitness - boosting.fitness) > ROUNDING:
@@ -212,7 +212,7 @@ class AdaRank(MetricClimber):
             warn_caller(
                 f"AdaRank kept no feature, so all {n_columns} weights are 0 and every document has the same "
                 f"score: no single feature orders the queries better by {as_metric(self.metric)} than equal "
-                "scores do. Check labels and qid; then try negative=True, a larger tolerance, or another "
+                "scores do. Check labels and qid; then try negative=True, a larger tol, or another "
                 "ranker",
                 TrainingWarning,
             )
@@ -236,7 +236,7 @@ class Boosting:
     """
 
     def __init__(
-        self, train: ScoredPart, held_out: ScoredPart | None, *, negative: bool, cumulative: bool
+        self, train: ScoredSplit, held_out: ScoredSplit | None, *, negative: bool, cumulative: bool
     ) -> None:
         self._train, self._held_out, self._cumulative = train, held_out, cumulative
         signs = (1.0, -1.0) if negative else (1.0,)

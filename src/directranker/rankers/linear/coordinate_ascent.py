@@ -4,7 +4,7 @@ Metzler and Croft: Linear feature-based models for information retrieval (Inform
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
->>> ranker = CoordinateAscent(restarts=1, random_state=0).fit(train)
+>>> ranker = CoordinateAscent(n_restarts=1, random_state=0).fit(train)
 >>> ranker.score(test) > 0.6
 True
 >>> float(abs(ranker.coef_).sum().round(6))
@@ -22,8 +22,8 @@ from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, YES_OR_NO, above, at_least, between, whole
 from directranker.rankers.base import as_seed
-from directranker.rankers.linear.metric_optimisation import MetricClimber
-from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
+from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 
@@ -32,7 +32,7 @@ __all__ = ["CoordinateAscent"]
 ROUNDING = 1e-12  # a mean over queries may differ by this much between two ways to add it up
 
 
-class CoordinateAscent(MetricClimber):
+class CoordinateAscent(MetricOptimizingRanker):
     """Rank by a weighted sum of features whose weights maximise a metric on the training part.
 
     A round goes once over all weights in random order. Each moves to the best of 0 and of `n_steps` steps
@@ -43,11 +43,11 @@ class CoordinateAscent(MetricClimber):
     metric
         What is maximised: `"ndcg@10"`, `"map"`, … in the paper's convention, by which labels from 1 on are
         relevant, `"ndcg@10:graded"`, or a `Metric`.
-    restarts
+    n_restarts
         How many climbs: the first one from equal weights, the others from weights drawn at random.
-    max_rounds, tolerance
+    max_iter, tol
         A climb ends after so many rounds, or after one that gains less.
-    n_steps, first_step, step_growth
+    n_steps, initial_step, step_factor
         The first step is this share of the weight or, where larger, of the mean weight; the next ones add
         steps that grow by this factor.
     transform
@@ -76,12 +76,12 @@ class CoordinateAscent(MetricClimber):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "restarts": whole(1),
-        "max_rounds": whole(1),
-        "tolerance": at_least(0),
+        "n_restarts": whole(1),
+        "max_iter": whole(1),
+        "tol": at_least(0),
         "n_steps": whole(1),
-        "first_step": above(0),
-        "step_growth": above(0),
+        "initial_step": above(0),
+        "step_factor": above(0),
         "early_stopping": YES_OR_NO,
         "validation_fraction": between(0, 1),
         "progress": PROGRESS,
@@ -92,12 +92,12 @@ class CoordinateAscent(MetricClimber):
         self,
         *,
         metric: str | Metric = "ndcg@10:graded",
-        restarts: int = 5,
-        max_rounds: int = 25,
-        tolerance: float = 0.001,
+        n_restarts: int = 5,
+        max_iter: int = 25,
+        tol: float = 0.001,
         n_steps: int = 12,
-        first_step: float = 0.05,
-        step_growth: float = 2.0,
+        initial_step: float = 0.05,
+        step_factor: float = 2.0,
         transform: Any = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.2,
@@ -106,12 +106,12 @@ class CoordinateAscent(MetricClimber):
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
         self.metric = metric
-        self.restarts = restarts
-        self.max_rounds = max_rounds
-        self.tolerance = tolerance
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
         self.n_steps = n_steps
-        self.first_step = first_step
-        self.step_growth = step_growth
+        self.initial_step = initial_step
+        self.step_factor = step_factor
         self.transform = transform
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -119,14 +119,14 @@ class CoordinateAscent(MetricClimber):
         self.progress = progress
         self.callbacks = callbacks
 
-    _warm_up_parameters = {"max_rounds": 2, "restarts": 1}  # noqa: RUF012 - as in the contract
+    _warm_up_parameters = {"max_iter": 2, "n_restarts": 1}  # noqa: RUF012 - as in the contract
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         seed = as_seed(self.random_state)
         climbs = Climbs(*self._scored_parts(data, validation, seed), np.random.default_rng((seed, 13)))
         rounds = Rounds(
             type(self).__name__,
-            self.restarts * self.max_rounds,
+            self.n_restarts * self.max_iter,
             by_validation=self.early_stopping,
             progress=self.progress,
             callbacks=self.callbacks,
@@ -139,11 +139,11 @@ class CoordinateAscent(MetricClimber):
                 self.coef_ = climbs.weights.copy()
             if rounds.is_interrupted:
                 continue
-            converged = gain < self.tolerance
-            if not converged and number - first_round + 1 < self.max_rounds:
+            converged = gain < self.tol
+            if not converged and number - first_round + 1 < self.max_iter:
                 continue
-            if climbs.n_started == self.restarts:
-                rounds.finish("converged" if converged else "max_rounds")
+            if climbs.n_started == self.n_restarts:
+                rounds.finish("converged" if converged else "max_iter")
             else:
                 climbs.start()
                 first_round = number + 1
@@ -155,18 +155,18 @@ class CoordinateAscent(MetricClimber):
     def steps_from(self, weight: float, mean_weight: float) -> FloatArray:
         """The changes that are tried on a weight: to 0, and by growing steps both ways.
 
-        >>> CoordinateAscent(n_steps=3, first_step=0.1).steps_from(2.0, 1.0).round(6).tolist()
+        >>> CoordinateAscent(n_steps=3, initial_step=0.1).steps_from(2.0, 1.0).round(6).tolist()
         [-2.0, 0.2, 0.6, 1.4, -0.2, -0.6, -1.4]
         """
-        first = self.first_step * max(abs(weight), mean_weight)
-        steps = np.cumsum(first * self.step_growth ** np.arange(self.n_steps))
+        first = self.initial_step * max(abs(weight), mean_weight)
+        steps = np.cumsum(first * self.step_factor ** np.arange(self.n_steps))
         return np.concatenate([[-weight], steps, -steps])
 
 
 class Climbs:
     """The weights on their way up, climb after climb."""
 
-    def __init__(self, train: ScoredPart, held_out: ScoredPart | None, rng: np.random.Generator) -> None:
+    def __init__(self, train: ScoredSplit, held_out: ScoredSplit | None, rng: np.random.Generator) -> None:
         self._train = train
         self._parts = [train] if held_out is None else [train, held_out]
         self._held_out = held_out
@@ -201,10 +201,10 @@ class Climbs:
                 self.weights[number] += steps[best]
                 for part in self._parts:
                     part.add(number, steps[best])
-        self._normalise()
+        self._reduction()
         return self.fitness - before
 
-    def _normalise(self) -> None:
+    def _reduction(self) -> None:
         total = np.abs(self.weights).sum() or 1.0
         self.weights /= total
         for part in self._parts:

@@ -7,10 +7,10 @@ strictly better, and after a success the same steps are taken again. The three d
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
->>> ranker = ESRank(generations=200, random_state=0).fit(train)
+>>> ranker = ESRank(n_generations=200, random_state=0).fit(train)
 >>> ranker.score(test) > 0.6
 True
->>> ESRank().start, IESRRank().start, IESVMRank().start
+>>> ESRank().init, IESRRank().init, IESVMRank().init
 ('equal', 'regression', 'svm')
 """
 
@@ -33,7 +33,7 @@ from directranker.rankers.linear.evolution import STEPS, Parent, Part, evolve
 from directranker.rankers.linear.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.validation import refuse_blind, stopping_part
+from directranker.rankers.validation import check_not_constant, early_stopping_split
 from directranker.suggestions import unknown_name
 from directranker.training.interrupts import interruptibly
 
@@ -52,12 +52,12 @@ class ESRank(LinearRanker):
         What is improved, on the training part: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
         labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`. `sample_weight`, as the mean over a
         query's rows, weighs its queries.
-    start
+    init
         The first weights: `"equal"`, those of a linear `"regression"` on the labels, or those of `RankSVM`,
         `"svm"`; stretched to a mean size of 1, which changes no ranking, so that steps mean the same.
-    steps
+    step_distribution
         How weights change: `"cauchy"` (the published N(0, 1)·exp(Cauchy)), `"gaussian"` or `"levy"`.
-    generations
+    n_generations
         How many children there are at the most.
     patience
         End after so many generations without a better parent; None never does.
@@ -85,9 +85,9 @@ class ESRank(LinearRanker):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "start": kind("'equal', 'regression' or 'svm'", str),
-        "steps": kind("'cauchy', 'gaussian' or 'levy'", str),
-        "generations": whole(0),
+        "init": kind("'equal', 'regression' or 'svm'", str),
+        "step_distribution": kind("'cauchy', 'gaussian' or 'levy'", str),
+        "n_generations": whole(0),
         "patience": or_none(whole(1)),
         "validation_fraction": or_none(between(0, 1)),
         "progress": PROGRESS,
@@ -98,9 +98,9 @@ class ESRank(LinearRanker):
         self,
         *,
         metric: str | Metric = "ndcg@10:graded",
-        start: str = "equal",
-        steps: str = "cauchy",
-        generations: int = 1300,
+        init: str = "equal",
+        step_distribution: str = "cauchy",
+        n_generations: int = 1300,
         patience: int | None = None,
         validation_fraction: float | None = 0.2,
         transform: Any = "auto",
@@ -109,9 +109,9 @@ class ESRank(LinearRanker):
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
         self.metric = metric
-        self.start = start
-        self.steps = steps
-        self.generations = generations
+        self.init = init
+        self.step_distribution = step_distribution
+        self.n_generations = n_generations
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.transform = transform
@@ -119,36 +119,39 @@ class ESRank(LinearRanker):
         self.progress = progress
         self.callbacks = callbacks
 
-    _warm_up_parameters = {"generations": 200}  # noqa: RUF012 - steps of few weights and of many
+    _warm_up_parameters = {"n_generations": 200}  # noqa: RUF012 - steps of few weights and of many
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         self._check_words()
         seed = as_seed(self.random_state)
         metric = as_metric(self.metric)
-        refuse_blind(metric, data)
-        data, validation = stopping_part(
+        check_not_constant(metric, data)
+        data, validation = early_stopping_split(
             data, validation, metric, fraction=self.validation_fraction, seed=seed
         )
         self._fit_transform(data, seed)
         part = self._part(data, metric)
         judge = None if validation is None else self._part(validation, metric)
-        parent = Parent(part, starting_weights(self.start, part.table, data))
+        parent = Parent(part, starting_weights(self.init, part.table, data))
         rounds = Rounds(
             type(self).__name__,
-            self.generations,
+            self.n_generations,
             before=parent.fitness if judge is None else judge.fitness(parent.coef),
             patience=self.patience,
             progress=self.progress,
             callbacks=self.callbacks,
         )
-        self.coef_ = evolve(parent, rounds, steps=self.steps, seed=seed, validation=judge)
+        self.coef_ = evolve(parent, rounds, steps=self.step_distribution, seed=seed, validation=judge)
         self.history_ = rounds.history
         self.n_rounds_ = len(rounds.history)
         self.best_round_ = rounds.best
         self.stopped_ = rounds.stopped
 
     def _check_words(self) -> None:
-        for name, word, known in (("start", self.start, STARTS), ("steps", self.steps, tuple(STEPS))):
+        for name, word, known in (
+            ("init", self.init, STARTS),
+            ("step_distribution", self.step_distribution, tuple(STEPS)),
+        ):
             if word not in known:
                 raise ValueError(unknown_name(name, word, known))
 
@@ -162,13 +165,13 @@ class ESRank(LinearRanker):
 class IESRRank(ESRank):
     """IESR-Rank: as ES-Rank, from the weights of a linear regression on the labels."""
 
-    __init__ = with_defaults(ESRank.__init__, start="regression")
+    __init__ = with_defaults(ESRank.__init__, init="regression")
 
 
 class IESVMRank(ESRank):
     """IESVM-Rank: as ES-Rank, from the weights of a linear SVM, here `RankSVM` with its defaults."""
 
-    __init__ = with_defaults(ESRank.__init__, start="svm")
+    __init__ = with_defaults(ESRank.__init__, init="svm")
 
 
 def starting_weights(start: str, table: Features, data: TrainingData) -> FloatArray:

@@ -7,14 +7,14 @@ from functools import partial
 from directranker.metrics import Metric
 from directranker.rankers.base import as_metric
 from directranker.rankers.linear.base import LinearRanker
-from directranker.rankers.linear.scored_split import ScoredPart
+from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.training_data import TrainingData
-from directranker.rankers.validation import refuse_blind, stopping_part
+from directranker.rankers.validation import check_not_constant, early_stopping_split
 
-__all__ = ["MetricClimber"]
+__all__ = ["MetricOptimizingRanker"]
 
 
-class MetricClimber(LinearRanker):
+class MetricOptimizingRanker(LinearRanker):
     """A linear ranker with the parameters `metric`, `early_stopping` and `validation_fraction`."""
 
     metric: str | Metric
@@ -23,11 +23,11 @@ class MetricClimber(LinearRanker):
 
     def _scored_parts(
         self, data: TrainingData, validation: TrainingData | None, seed: int
-    ) -> tuple[ScoredPart, ScoredPart | None]:
+    ) -> tuple[ScoredSplit, ScoredSplit | None]:
         """Fit the transform, and give the training and the validation part with all scores 0."""
         metric = as_metric(self.metric)
-        refuse_blind(metric, data)
-        data, validation = stopping_part(
+        check_not_constant(metric, data)
+        data, validation = early_stopping_split(
             data,
             validation,
             metric,
@@ -36,5 +36,10 @@ class MetricClimber(LinearRanker):
             early_stopping=self.early_stopping,
         )
         self._fit_transform(data, seed)
-        new_part = partial(ScoredPart, transform=self.transform_, metric=metric, names=getattr(self, "feature_names_in_", ()))
+        new_part = partial(
+            ScoredSplit,
+            transform=self.transform_,
+            metric=metric,
+            names=getattr(self, "feature_names_in_", ()),
+        )
         return new_part(data), None if validation is None else new_part(validation)

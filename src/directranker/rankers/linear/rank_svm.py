@@ -1,6 +1,6 @@
 """RankSVM: a linear scorer that keeps the documents of each pair a margin apart, solved exactly.
 
-    minimise  l2/2 ‖w‖² + Σ over pairs of weight · max(0, 1 − w·(x_i − x_j))²     x_i the more relevant
+    minimise  alpha/2 ‖w‖² + Σ over pairs of weight · max(0, 1 − w·(x_i − x_j))²     x_i the more relevant
 
 Herbrich, Graepel, Obermayer, Large Margin Rank Boundaries for Ordinal Regression, 2000; Joachims, Optimizing
 Search Engines using Clickthrough Data, 2002; with the square as in Chapelle and Keerthi, Efficient Algorithms
@@ -24,8 +24,8 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from directranker.costs import Objective
+from directranker.costs.execution import run_plan
 from directranker.costs.plans import Plan, plan_of
-from directranker.costs.running import run_plan
 from directranker.data.checking import Features
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics.sorting import FloatArray
@@ -53,16 +53,16 @@ class RankSVM(LinearRanker):
     cost
         Of a pair whose scores differ by d in the right direction: `"squared_hinge"`, max(0, 1 − d)², or
         `"hinge"`, max(0, 1 − d), which takes longer.
-    l2
-        How much the squared length of the weights counts. With `normalise="sum"` it is 1/C of other SVMs.
-    pairs, normalise
+    alpha
+        How much the squared length of the weights counts. With `reduction="sum"` it is 1/C of other SVMs.
+    pairs, reduction
         `"all"` pairs of different labels, or `"adjacent"` classes only; the mean over `"queries"` of each
         one's mean, over all `"pairs"`, half-way between by the `"root"` of their number, or the `"sum"`.
     transform
         What becomes of the features first, fitted on the training part alone.
-    tolerance
+    tol
         End when the objective is at most this share above the least possible one.
-    max_rounds
+    max_iter
         When to end at the latest.
     random_state
         Decides which rows the transform is fitted on, where there are very many; nothing else is random.
@@ -80,8 +80,8 @@ class RankSVM(LinearRanker):
     history_
         A record per round; its fitness is minus the objective.
     n_rounds_, stopped_
-        How many rounds there were, and why it ended: `"converged"` where `gap_` is at most `tolerance`,
-        `"max_rounds"`, `"interrupted"`, or, with a warning, `"precision"` where floating-point numbers allow
+        How many rounds there were, and why it ended: `"converged"` where `gap_` is at most `tol`,
+        `"max_iter"`, `"interrupted"`, or, with a warning, `"precision"` where floating-point numbers allow
         no better weights.
 
     An `eval_set` is not looked at: there is nothing to stop early.
@@ -90,11 +90,11 @@ class RankSVM(LinearRanker):
 
     _rules = {  # noqa: RUF012 - as in the base
         "cost": kind("'hinge' or 'squared_hinge'", str),
-        "l2": above(0),
+        "alpha": above(0),
         "pairs": kind("'all' or 'adjacent'", str),
-        "normalise": kind("'queries', 'root', 'pairs' or 'sum'", str),
-        "tolerance": above(0),
-        "max_rounds": whole(1),
+        "reduction": kind("'queries', 'root', 'pairs' or 'sum'", str),
+        "tol": above(0),
+        "max_iter": whole(1),
         "progress": PROGRESS,
         "callbacks": CALLBACKS,
     }
@@ -103,36 +103,34 @@ class RankSVM(LinearRanker):
         self,
         *,
         cost: str = "squared_hinge",
-        l2: float = 0.03,
+        alpha: float = 0.03,
         pairs: str = "all",
-        normalise: str = "queries",
+        reduction: str = "queries",
         transform: Any = "auto",
-        tolerance: float = 1e-4,
-        max_rounds: int = 1000,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
         random_state: Any = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
         self.cost = cost
-        self.l2 = l2
+        self.alpha = alpha
         self.pairs = pairs
-        self.normalise = normalise
+        self.reduction = reduction
         self.transform = transform
-        self.tolerance = tolerance
-        self.max_rounds = max_rounds
+        self.tol = tol
+        self.max_iter = max_iter
         self.random_state = random_state
         self.progress = progress
         self.callbacks = callbacks
 
-    _warm_up_parameters = {"max_rounds": 2}  # noqa: RUF012 - as in the contract
+    _warm_up_parameters = {"max_iter": 2}  # noqa: RUF012 - as in the contract
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
         if self.cost not in COSTS:
             raise ValueError(unknown_name("cost", self.cost, COSTS))
         self._fit_transform(data, as_seed(self.random_state))
-        rounds = Rounds(
-            type(self).__name__, self.max_rounds, progress=self.progress, callbacks=self.callbacks
-        )
+        rounds = Rounds(type(self).__name__, self.max_iter, progress=self.progress, callbacks=self.callbacks)
         point = self._solution(self._encoded(data), data, rounds)
         self.coef_, self.gap_ = point.coef, float(point.gap)
         self.history_ = rounds.history
@@ -141,7 +139,7 @@ class RankSVM(LinearRanker):
 
     def _solution(self, table: Features, data: TrainingData, rounds: Rounds) -> Point:
         objective = Objective(
-            "squared_hinge", head_activation="identity", pairs=self.pairs, normalise=self.normalise
+            "squared_hinge", head_activation="identity", pairs=self.pairs, reduction=self.reduction
         )
         plan = plan_of(
             objective,
@@ -151,8 +149,8 @@ class RankSVM(LinearRanker):
             document_weight=data.document_weight,
         )
         width = None if self.cost == "squared_hinge" else WIDEST
-        problem = MarginProblem(table, plan, objective, self.l2, width)
-        return solve(problem, rounds, tolerance=self.tolerance)
+        problem = MarginProblem(table, plan, objective, self.alpha, width)
+        return solve(problem, rounds, tol=self.tol)
 
 
 def margin_weights(table: Features, data: TrainingData) -> FloatArray:
@@ -162,7 +160,7 @@ def margin_weights(table: Features, data: TrainingData) -> FloatArray:
     """
     ranker = RankSVM()
     with interrupts_raised():
-        return ranker._solution(table, data, Rounds("RankSVM", ranker.max_rounds)).coef
+        return ranker._solution(table, data, Rounds("RankSVM", ranker.max_iter)).coef
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,7 @@ class Point:
 
 @dataclass(frozen=True)
 class MarginProblem:
-    """l2/2 ‖w‖² + the hinge costs of the pairs.
+    """alpha/2 ‖w‖² + the hinge costs of the pairs.
 
     Without `width` the hinge is squared. With it, its corner is rounded off by that much, for L-BFGS needs a
     slope everywhere: (max(0, 1 − d)² − max(0, 1 − width − d)²) / (2 width), a difference of squared hinges.
@@ -200,7 +198,7 @@ class MarginProblem:
     table: Features
     plan: Plan
     objective: Objective
-    l2: float
+    alpha: float
     width: float | None = None
 
     def at(self, coef: FloatArray) -> Point:
@@ -214,10 +212,10 @@ class MarginProblem:
             smooth = (squares - inner_squares) / (2 * self.width)
             cost, pull = missing, (missing - inner) / self.width
         outward = sum_rows(self.table, slopes)
-        length = self.l2 / 2 * float(coef @ coef)
-        # The dual: each pair pulls by the slope of its cost, and Σ pulls − ‖Σ pull (x_i − x_j)‖² / (2 l2).
-        bound = pull - float(outward @ outward) / (2 * self.l2)
-        return Point(coef, cost + length, smooth + length, self.l2 * coef + outward, bound)
+        length = self.alpha / 2 * float(coef @ coef)
+        # The dual: each pair pulls by the slope of its cost, and Σ pulls − ‖Σ pull (x_i − x_j)‖² / (2 alpha).
+        bound = pull - float(outward @ outward) / (2 * self.alpha)
+        return Point(coef, cost + length, smooth + length, self.alpha * coef + outward, bound)
 
     def _beyond(self, scores: FloatArray, margin: float) -> tuple[float, float, FloatArray]:
         """What pairs miss of a margin, summed; its squares, summed; and their slopes in the scores."""
@@ -228,7 +226,7 @@ class MarginProblem:
         return missing, squares, slopes
 
 
-def solve(problem: MarginProblem, rounds: Rounds, *, tolerance: float) -> Point:
+def solve(problem: MarginProblem, rounds: Rounds, *, tol: float) -> Point:
     """Minimise by L-BFGS until the gap is small enough or the rounds are over; narrower corners by and by.
 
     The last corners may be too narrow for the precision of numbers, so the best weights and the highest bound
@@ -238,26 +236,26 @@ def solve(problem: MarginProblem, rounds: Rounds, *, tolerance: float) -> Point:
     best = point
     with closing(iter(rounds)) as turns:
         next(turns)
-        while goes_on and point.gap > tolerance:
-            point, goes_on = _descend(problem, point.coef, rounds, turns, tolerance)
+        while goes_on and point.gap > tol:
+            point, goes_on = _descend(problem, point.coef, rounds, turns, tol)
             best = best.better_of(point)
             if problem.width is None or problem.width < NARROWEST:
                 break
             problem = replace(problem, width=problem.width / 4)
-    if goes_on and best.gap <= tolerance:
+    if goes_on and best.gap <= tol:
         rounds.finish("converged")
     elif goes_on:
         rounds.finish("precision")
         warn_caller(
-            f"RankSVM stopped at gap_={best.gap:.2g}, above tolerance={tolerance:g}: floating-point "
-            "precision allows no better weights; take a larger tolerance or l2, or features of similar scale",
+            f"RankSVM stopped at gap_={best.gap:.2g}, above tol={tol:g}: floating-point "
+            "precision allows no better weights; take a larger tol or alpha, or features of similar scale",
             TrainingWarning,
         )
     return best
 
 
 def _descend(
-    problem: MarginProblem, coef: FloatArray, rounds: Rounds, turns: Iterator[int], tolerance: float
+    problem: MarginProblem, coef: FloatArray, rounds: Rounds, turns: Iterator[int], tol: float
 ) -> tuple[Point, bool]:
     """One run of L-BFGS → where it ended, and whether the rounds go on."""
     latest, goes_on = problem.at(coef), True
@@ -274,10 +272,10 @@ def _descend(
             value_and_gradient(intermediate_result.x)
         accepted = latest
         rounds.record(-accepted.value)
-        if accepted.gap <= tolerance:
+        if accepted.gap <= tol:
             rounds.finish("converged")
         goes_on = next(turns, None) is not None
-        left = float(accepted.gradient @ accepted.gradient) / (2 * problem.l2)
+        left = float(accepted.gradient @ accepted.gradient) / (2 * problem.alpha)
         if not goes_on or left < SOLVED * (accepted.value - accepted.bound):
             raise StopIteration
 

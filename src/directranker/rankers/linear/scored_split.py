@@ -7,7 +7,7 @@ there are few passes.
 >>> from directranker.encoding import Unchanged
 >>> features, relevance = np.array([[0.0, 3.0], [2.0, 1.0]], np.float32), np.array([0.0, 1.0])
 >>> data = TrainingData(features, None, relevance, np.array([0, 2]))
->>> part = ScoredPart(data, Unchanged().fit(features), Metric("ndcg"))
+>>> part = ScoredSplit(data, Unchanged().fit(features), Metric("ndcg"))
 >>> part.fitness()  # all scores are 0
 0.8154648767857288
 >>> part.add(0, 0.5)
@@ -32,7 +32,7 @@ from directranker.metrics.sorting import FloatArray
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import check_encoded
 
-__all__ = ["EncodedColumns", "ScoredPart"]
+__all__ = ["EncodedColumns", "ScoredSplit"]
 
 ROWS_PER_BLOCK = 65_536  # documents encoded at a time
 KEPT_BYTES = 1 << 30  # encoded features up to this size are kept as a whole
@@ -83,7 +83,11 @@ class EncodedColumns:
         self._kept |= zip(numbers, columns, strict=True)
 
     def _encode(self, documents: slice) -> NDArray[np.float32]:
-        rows = np.arange(documents.start, documents.stop) if self._data.rows is None else self._data.rows[documents]
+        rows = (
+            np.arange(documents.start, documents.stop)
+            if self._data.rows is None
+            else self._data.rows[documents]
+        )
         table = self._data.table[documents if self._data.rows is None else rows]
         encoded = self._transform.transform(table, qid=self._query[documents])
         block = np.ascontiguousarray(encoded, dtype=np.float32)
@@ -91,12 +95,10 @@ class EncodedColumns:
         return block
 
 
-class ScoredPart:
+class ScoredSplit:
     """Documents with scores, at first all 0, and the metric that judges them."""
 
-    def __init__(
-        self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()) -> None:
         self.columns = EncodedColumns(data, transform, names)
         self.scores = np.zeros(len(data.relevance))
         self._metric = RepeatedMetric(metric, data.relevance, data.offsets)

@@ -28,12 +28,12 @@ from directranker.encoding.base import RowTransform
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.rankers.base import Ranker, as_metric, as_seed
-from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, meant_encoding
-from directranker.rankers.nets.net_ranker import AUTO, NetRanker, chosen_layers, resolve_batch_queries
+from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, select_encoding
+from directranker.rankers.nets.net_ranker import AUTO, NetRanker, resolve_batch_queries, resolve_layers
 from directranker.rankers.nets.parameters import NET_RULES, check_training
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
 from directranker.rankers.transforming import n_columns_of, row_by_row
-from directranker.rankers.validation import stopping_part
+from directranker.rankers.validation import early_stopping_split
 from directranker.training.records import EpochRecord
 
 # ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
@@ -73,11 +73,11 @@ class DirectRanker(NetRanker):
         None, `"label_difference"`, `"delta_ndcg@10"`, `"delta_map"`, or a function.
     max_pairs
         At most so many pairs of a query in a step, drawn at random; a pair of numbers grows exponentially.
-    normalise
+    reduction
         The mean over `"queries"` of each one's mean, over all `"pairs"`, half-way between by the `"root"` of
         their number, or the `"sum"`; `"auto"` is `"root"` for costs of pairs and `"queries"` for those of
         lists.
-    teacher, teacher_share
+    teacher, teacher_weight
         A ranker whose beliefs about pairs make up this share of the cost, the labels the rest: `"trees"`,
         boosted on the same pairs; any ranker; None; or `"auto"`, trees from 30 queries to 100,000 documents,
         where documents are plain rows of features and cost and τ are the default's. The teacher scores
@@ -86,7 +86,7 @@ class DirectRanker(NetRanker):
         What becomes of the features first: a name (`"piecewise-linear"`, `"auto"`, `"quantile-normal"`, …) or
         a transformer; fitted on the training part alone. `"cross-validated"`: from 30 queries to 20,000
         documents whichever of the first two orders unseen queries better, elsewhere the first.
-    optimizer, learning_rate, schedule, weight_decay, momentum, clip_norm
+    optimizer, learning_rate, lr_schedule, weight_decay, momentum, max_grad_norm
         A name or a torch class; `"constant"`, `"step"` (the paper's) or `"cosine"`; the largest gradient.
     batch_queries
         Queries per step; a pair of numbers grows exponentially over the training. `"auto"`: 32, and beyond
@@ -139,16 +139,16 @@ class DirectRanker(NetRanker):
         pairs: str = "all",
         pair_weight: Any = None,
         max_pairs: int | tuple[int, int] | None = None,
-        normalise: str = AUTO,
+        reduction: str = AUTO,
         teacher: Any = AUTO,
-        teacher_share: float = 0.5,
+        teacher_weight: float = 0.5,
         transform: Any = CROSS_VALIDATED,
         optimizer: Any = "adamw",
         learning_rate: float = 1e-3,
-        schedule: str = "constant",
+        lr_schedule: str = "constant",
         weight_decay: float = 1e-2,
         momentum: float = 0.0,
-        clip_norm: float | None = None,
+        max_grad_norm: float | None = None,
         batch_queries: int | tuple[int, int] | str = AUTO,
         list_size: int = 1000,
         max_epochs: int = 100,
@@ -174,16 +174,16 @@ class DirectRanker(NetRanker):
         self.pairs = pairs
         self.pair_weight = pair_weight
         self.max_pairs = max_pairs
-        self.normalise = normalise
+        self.reduction = reduction
         self.teacher = teacher
-        self.teacher_share = teacher_share
+        self.teacher_weight = teacher_weight
         self.transform = transform
         self.optimizer = optimizer
         self.learning_rate = learning_rate
-        self.schedule = schedule
+        self.lr_schedule = lr_schedule
         self.weight_decay = weight_decay
         self.momentum = momentum
-        self.clip_norm = clip_norm
+        self.max_grad_norm = max_grad_norm
         self.batch_queries = batch_queries
         self.list_size = list_size
         self.max_epochs = max_epochs
@@ -216,12 +216,12 @@ class DirectRanker(NetRanker):
             "cost": "squared_difference",
             "pairs": "adjacent",
             "max_pairs": (3, 10),
-            "normalise": "pairs",
+            "reduction": "pairs",
             "teacher": None,
             "transform": "quantile-normal",
             "optimizer": "adam",
             "learning_rate": 0.01,
-            "schedule": "step",
+            "lr_schedule": "step",
             "weight_decay": 0.0,
             "batch_queries": (10, 100),
             "max_epochs": 10_000,
@@ -230,11 +230,11 @@ class DirectRanker(NetRanker):
         }
         return cls(**{**published, **changes})
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         from directranker.nn.training_pass import has_own_pass
-        from directranker.rankers.nets.distillation import beliefs_of
+        from directranker.rankers.nets.distillation import soft_targets_of
         from directranker.rankers.nets.objective_cost import ObjectiveCost
-        from directranker.training.batches import Lists
+        from directranker.training.batches import QueryGroups
         from directranker.training.checkpoints import kept_seed
         from directranker.training.devices import as_device
         from directranker.training.loop import Validation, train
@@ -246,22 +246,22 @@ class DirectRanker(NetRanker):
         metric = as_metric(self.metric)
         checkpoint = self._checkpoint(seed, data, validation)
         fraction, stops_early = self.validation_fraction, self.early_stopping
-        data, validation = stopping_part(
+        data, validation = early_stopping_split(
             data, validation, metric, fraction=fraction, seed=seed, early_stopping=stops_early
         )
         stopping = validation if stops_early else None
         if teacher is not None and isinstance(cost, ObjectiveCost):
-            beliefs = beliefs_of(teacher, data, stopping, seed=seed, progress=self.progress)
-            cost = replace(cost, beliefs=beliefs, teacher_share=self.teacher_share)
+            beliefs = soft_targets_of(teacher, data, stopping, seed=seed, progress=self.progress)
+            cost = replace(cost, beliefs=beliefs, teacher_weight=self.teacher_weight)
         device = as_device(self.device)
-        encoding = meant_encoding(self, data, stopping, seed=seed, progress=self.progress)
+        encoding = select_encoding(self, data, stopping, seed=seed, progress=self.progress)
         self._fit_transform(data, seed, encoding)
         size = {"n_documents": len(data.relevance), "n_columns": n_columns_of(self.transform_)}
-        self.hidden_layers_ = chosen_layers(self.hidden_layers, **size)
+        self.hidden_layers_ = resolve_layers(self.hidden_layers, **size)
         net = self.build_net(random_state=seed).to(device)
         as_bins = bins_of(self.transform_) is not None and has_own_pass(net)
         encoded = partial(self._encoded, device=device, as_bins=as_bins)
-        lists = Lists(data.relevance, data.offsets, data.document_weight, data.query_weight)
+        lists = QueryGroups(data.relevance, data.offsets, data.document_weight, data.query_weight)
         measured = None
         if validation is not None:
             weight = validation.weight_of_rows if validation.is_weighted else None
@@ -310,11 +310,11 @@ class DirectRanker(NetRanker):
             and not hasattr(self, "input_shape_")
             and (self.cost, self.head_activation, self.pair_weight) == ("cross_entropy", "half_tanh", None)
         )
-        if self.teacher_share == 0 or (is_auto and not is_usual):
+        if self.teacher_weight == 0 or (is_auto and not is_usual):
             return None
-        from directranker.rankers.nets.distillation import chosen_teacher
+        from directranker.rankers.nets.distillation import resolve_teacher
 
-        return chosen_teacher(self.teacher, data)
+        return resolve_teacher(self.teacher, data)
 
     def _cost(self) -> BatchCost:
         from directranker.rankers.nets.objective_cost import ObjectiveCost
@@ -329,12 +329,12 @@ class DirectRanker(NetRanker):
             head_activation=self.head_activation,
             pairs=self.pairs,
             pair_weight=self.pair_weight,
-            normalise=self._normalise(),
+            reduction=self._reduction(),
         )
 
-    def _normalise(self) -> str:
-        if self.normalise != AUTO:
-            return self.normalise
+    def _reduction(self) -> str:
+        if self.reduction != AUTO:
+            return self.reduction
         from directranker.costs import LIST_COSTS
 
         return "queries" if self.cost in LIST_COSTS else "root"
@@ -345,10 +345,10 @@ class DirectRanker(NetRanker):
         return TrainingOptions(
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
-            schedule=self.schedule,
+            lr_schedule=self.lr_schedule,
             weight_decay=self.weight_decay,
             momentum=self.momentum,
-            clip_norm=self.clip_norm,
+            max_grad_norm=self.max_grad_norm,
             batch_queries=resolve_batch_queries(self.batch_queries, n_queries),
             list_size=self.list_size,
             max_epochs=self.max_epochs,

@@ -9,7 +9,7 @@ turn, and the kind whose scores explain the labelled pairs better is taken, as s
 >>> from directranker.rankers.nets.direct_ranker import DirectRanker
 >>> data = example_dataset()
 >>> queries = TrainingData(data.features, None, data.relevance, data.offsets)
->>> meant_encoding(DirectRanker(), queries, None, seed=0)
+>>> select_encoding(DirectRanker(), queries, None, seed=0)
 'piecewise-linear'
 """
 
@@ -34,16 +34,16 @@ from directranker.rankers.nets.out_of_fold_scores import (
 from directranker.rankers.training_data import TrainingData
 from directranker.training.progress import shown_progress
 
-__all__ = ["CROSS_VALIDATED", "IN_BINS", "SCALED", "meant_encoding"]
+__all__ = ["CROSS_VALIDATED", "IN_BINS", "SCALED", "select_encoding"]
 
 CROSS_VALIDATED = "cross-validated"
 IN_BINS, SCALED = "piecewise-linear", "auto"
-FEWEST_QUERIES, MOST_DOCUMENTS = 30, 20_000  # between which both are tried
+MIN_QUERIES, MAX_DOCUMENTS = 30, 20_000  # between which both are tried
 TRIED_TWICE = 5_000  # documents up to which one trial leaves too much to chance
 CLEAR = 4.0  # standard errors
 
 
-def meant_encoding(
+def select_encoding(
     ranker: Ranker,
     data: TrainingData,
     validation: TrainingData | None,
@@ -61,7 +61,7 @@ def meant_encoding(
     if not isinstance(transform, str) or transform != CROSS_VALIDATED:
         return transform
     is_usual = parameters["feature_net"] is None and not hasattr(ranker, "input_shape_")
-    is_small = data.n_queries >= FEWEST_QUERIES and len(data.relevance) <= MOST_DOCUMENTS
+    is_small = data.n_queries >= MIN_QUERIES and len(data.relevance) <= MAX_DOCUMENTS
     if not (is_usual and is_small):
         return IN_BINS
 

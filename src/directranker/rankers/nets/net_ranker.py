@@ -39,7 +39,7 @@ from directranker.rankers.transforming import TransformingRanker, n_columns_of, 
 if TYPE_CHECKING:
     from directranker.nn import DirectRankerNet
 
-__all__ = ["AUTO", "NetRanker", "chosen_layers", "resolve_batch_queries"]
+__all__ = ["AUTO", "NetRanker", "resolve_batch_queries", "resolve_layers"]
 
 AUTO = "auto"
 WIDTHS = (256, 128)
@@ -48,17 +48,17 @@ ENCODED_BYTES = 16 << 20  # of features that torch scores at a time
 MULTIPLICATIONS = 2e10  # of the first layer in an epoch, up to which a wider net is worth its time
 
 
-def chosen_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int, n_columns: int) -> Any:
+def resolve_layers(hidden_layers: Sequence[int] | int | str, *, n_documents: int, n_columns: int) -> Any:
     """The widths that are given; for `"auto"` one layer, the wider the less there is to learn from.
 
     On small data a wide net that learns for few epochs is like a mean of many nets, and steadier than a
     narrow one; on large data it only takes longer.
 
-    >>> chosen_layers("auto", n_documents=9_000, n_columns=400)
+    >>> resolve_layers("auto", n_documents=9_000, n_columns=400)
     (256,)
-    >>> chosen_layers("auto", n_documents=700_000, n_columns=2_000)
+    >>> resolve_layers("auto", n_documents=700_000, n_columns=2_000)
     (128,)
-    >>> chosen_layers(64, n_documents=9_000, n_columns=400)
+    >>> resolve_layers(64, n_documents=9_000, n_columns=400)
     (64,)
     """
     if isinstance(hidden_layers, str):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from directranker.costs import Objective, torch_objective
-from directranker.costs.beliefs import Beliefs
+from directranker.costs.soft_targets import SoftTargets
 from directranker.training.batches import Batch, growing
 
 __all__ = ["ObjectiveCost"]
@@ -20,13 +20,13 @@ class ObjectiveCost:
     """Cost and backward pass of a batch, by the compiled kernel where the scores are on the processor.
 
     `max_pairs` may grow over the training, as in the paper's schedule. Where there is a teacher, its beliefs
-    about all documents make up `teacher_share` of the cost.
+    about all documents make up `teacher_weight` of the cost.
     """
 
     objective: Objective
     max_pairs: int | tuple[int, int] | None = None
-    beliefs: Beliefs | None = None
-    teacher_share: float = 0.0
+    beliefs: SoftTargets | None = None
+    teacher_weight: float = 0.0
 
     def __call__(self, scores: torch.Tensor, batch: Batch, *, seed: int, progress: float) -> float:
         """Call `backward` on the scores and return the cost."""
@@ -39,7 +39,7 @@ class ObjectiveCost:
         result = objective(scores.detach().numpy(), batch.classes, seed=seed, **weights)
         cost, gradient = result.cost, result.gradient
         if self.beliefs is not None:
-            share = self.teacher_share
+            share = self.teacher_weight
             taught, slopes = self.beliefs.of(batch.rows)(scores.detach().numpy(), batch.offsets, **weights)
             cost = (1 - share) * cost + share * taught
             gradient = ((1 - share) * gradient + share * slopes).astype(gradient.dtype)
@@ -52,7 +52,7 @@ class ObjectiveCost:
         cost = torch_objective(objective, scores, batch.classes, seed=seed, **weights)
         if self.beliefs is not None:
             taught = self.beliefs.of(batch.rows).tensor_cost(scores, batch.offsets, **weights)
-            cost = (1 - self.teacher_share) * cost + self.teacher_share * taught
+            cost = (1 - self.teacher_weight) * cost + self.teacher_weight * taught
         if cost.requires_grad:
             cost.backward()  # type: ignore[no-untyped-call]
         return float(cost.detach())

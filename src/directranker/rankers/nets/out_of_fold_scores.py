@@ -6,7 +6,7 @@ Queries are dealt to folds; a ranker learns from all folds but one and scores th
 >>> from directranker.rankers.linear.rank_svm import RankSVM
 >>> data = example_dataset()
 >>> queries = TrainingData(data.features, None, data.relevance, data.offsets)
->>> scores = unseen_scores(RankSVM(), queries, None, seed=0)
+>>> scores = out_of_fold_scores(RankSVM(), queries, None, seed=0)
 >>> odds = as_log_odds(scores, queries)
 >>> bool(odds.cost < np.log(2))  # better than not knowing
 True
@@ -31,7 +31,7 @@ from directranker.training.progress import shown_progress
 
 # ruff: noqa: PLC0415 - the costs import torch, which takes seconds.
 
-__all__ = ["N_FOLDS", "SCORED", "LogOdds", "add_scores", "as_log_odds", "scored_folds", "unseen_scores"]
+__all__ = ["N_FOLDS", "SCORED", "LogOdds", "add_scores", "as_log_odds", "out_of_fold_scores", "scored_folds"]
 
 N_FOLDS = 3
 SCORED = "held-out queries are scored"  # in a progress bar
@@ -51,7 +51,7 @@ class LogOdds:
         return float(self.query_costs.sum())
 
 
-def unseen_scores(
+def out_of_fold_scores(
     ranker: Ranker,
     data: TrainingData,
     validation: TrainingData | None,
@@ -100,14 +100,14 @@ def _scores_of_new(
     seed: int,
 ) -> FloatArray:
     """Scores of the held-out part; equal ones where there is nothing to learn from."""
-    if not (data.can_teach and len(held_out.relevance)):
+    if not (data.is_trainable and len(held_out.relevance)):
         return np.zeros(len(held_out.relevance))
     learner = clone(ranker)
     if "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always", TrainingWarning)
-        learner._learn_checked(data, validation)
+        learner._fit_checked(data, validation)
         scores: FloatArray = learner._scores(held_out.features, held_out.query_of_row).astype(np.float64)
     if getattr(learner, "stopped_", "") == "interrupted":
         raise KeyboardInterrupt
@@ -117,10 +117,10 @@ def _scores_of_new(
 def as_log_odds(scores: FloatArray, data: TrainingData) -> LogOdds:
     """The scores times what makes the cross-entropy of labelled pairs least."""
     from directranker.costs import Objective
+    from directranker.costs.execution import run_plan
     from directranker.costs.plans import plan_of
-    from directranker.costs.running import run_plan
 
-    objective = Objective(normalise="root")
+    objective = Objective(reduction="root")
     plan = plan_of(
         objective,
         data.relevance,

@@ -20,7 +20,7 @@ from directranker.parameters import (
     whole,
     whole_or_growing,
 )
-from directranker.rankers.nets.net_ranker import chosen_layers
+from directranker.rankers.nets.net_ranker import resolve_layers
 
 # ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
 
@@ -34,13 +34,13 @@ NET_RULES: dict[str, Rule] = {
     "pairs": kind("'all' or 'adjacent'", str),
     "pair_weight": or_none(kind("the name of a weight, or a function", str, call=True)),
     "max_pairs": or_none(whole_or_growing(1)),
-    "normalise": kind("'auto', 'queries', 'root', 'pairs' or 'sum'", str),
-    "teacher_share": share(),
+    "reduction": kind("'auto', 'queries', 'root', 'pairs' or 'sum'", str),
+    "teacher_weight": share(),
     "learning_rate": above(0),
-    "schedule": kind("'constant', 'step' or 'cosine'", str),
+    "lr_schedule": kind("'constant', 'step' or 'cosine'", str),
     "weight_decay": at_least(0),
     "momentum": at_least(0),
-    "clip_norm": or_none(above(0)),
+    "max_grad_norm": or_none(above(0)),
     "batch_queries": or_auto(whole_or_growing(1)),
     "list_size": whole(1),
     "max_epochs": whole(1),
@@ -63,7 +63,7 @@ def check_training(ranker: Any) -> None:
     from directranker.training.schedules import learning_rate_factor, make_optimizer
 
     as_device(ranker.device)
-    learning_rate_factor(ranker.schedule, step=0, n_steps=1)
+    learning_rate_factor(ranker.lr_schedule, step=0, n_steps=1)
     make_optimizer(
         ranker.optimizer,
         [torch.nn.Parameter(torch.zeros(1))],
@@ -72,5 +72,5 @@ def check_training(ranker: Any) -> None:
         momentum=ranker.momentum,
     )
     if ranker.feature_net is None:
-        layers = chosen_layers(ranker.hidden_layers, n_documents=1, n_columns=1)
+        layers = resolve_layers(ranker.hidden_layers, n_documents=1, n_columns=1)
         checked_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)

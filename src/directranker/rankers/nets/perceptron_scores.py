@@ -54,7 +54,7 @@ __all__ = [
 Weights = Mapping[str, NDArray[Any]]
 FLOATS_PER_LINE = 16
 SKIPPED_ZEROS = 50_000  # weights up to which skipping what a ReLU made 0 gains more than tiles do
-FEWEST_TILED = 48  # outputs
+MIN_TILED = 48  # outputs
 ROWS_AT_A_TIME = 512  # whose sums fit the processor's second memory
 ROWS_WITHOUT_COMPILING = 2_000  # are scored in less time than numba takes to import
 PRODUCTS_WITHOUT_COMPILING = 2e8  # of rows and weights: so are these
@@ -238,7 +238,7 @@ def _normalisation(arrays: Weights, number: int) -> tuple[Floats, Floats] | None
 
 def _multiple(weight: Floats, *, dense: bool) -> int:
     """Outputs are filled up to a multiple of this: of a tile where tiles are quicker."""
-    tiled = weight.shape[1] >= FEWEST_TILED and (dense or weight.size > SKIPPED_ZEROS)
+    tiled = weight.shape[1] >= MIN_TILED and (dense or weight.size > SKIPPED_ZEROS)
     return TILE if tiled else FLOATS_PER_LINE
 
 

@@ -26,7 +26,7 @@ class RankNet(DirectRanker):
         learning_rate=0.05,
         momentum=0.9,
         hidden_layers=(32,),
-        normalise="queries",
+        reduction="queries",
         patience=10,
         activation="tanh",
         dropout=0.0,

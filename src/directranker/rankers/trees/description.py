@@ -2,7 +2,7 @@
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import LambdaMART
->>> ranker = LambdaMART(max_trees=3, random_state=0).fit(example_dataset())
+>>> ranker = LambdaMART(n_estimators=3, random_state=0).fit(example_dataset())
 >>> len(described_trees(ranker.booster_.model_to_string())) <= 3
 True
 """

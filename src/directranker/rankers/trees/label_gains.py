@@ -24,7 +24,7 @@ from directranker.data.checking import Relevance
 __all__ = ["label_gains"]
 
 HIGHEST_EXPONENT = 31
-MOST_LEVELS = 1024  # LightGBM goes through its table for each query
+MAX_LEVELS = 1024  # LightGBM goes through its table for each query
 
 
 def label_gains(relevance: Relevance) -> tuple[IntArray, list[float]]:
@@ -33,8 +33,8 @@ def label_gains(relevance: Relevance) -> tuple[IntArray, list[float]]:
     More than 1,024 different labels become so many levels, with about as many labels in each.
     """
     levels = np.unique(relevance)
-    if len(levels) > MOST_LEVELS:
-        levels = levels[np.arange(MOST_LEVELS) * len(levels) // MOST_LEVELS]
+    if len(levels) > MAX_LEVELS:
+        levels = levels[np.arange(MAX_LEVELS) * len(levels) // MAX_LEVELS]
     codes = np.searchsorted(levels, relevance, side="right") - 1
     return codes, _gains(levels).tolist()
 

@@ -5,7 +5,7 @@ Burges: From RankNet to LambdaRank to LambdaMART: An overview (2010). The trees 
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
->>> ranker = LambdaMART(max_trees=30, random_state=0).fit(train)
+>>> ranker = LambdaMART(n_estimators=30, random_state=0).fit(train)
 >>> ranker.score(test) > 0.6
 True
 """
@@ -49,7 +49,7 @@ from directranker.rankers.trees.boosting import answering_ctrl_c, binned, in_sho
 from directranker.rankers.trees.description import described_trees
 from directranker.rankers.trees.label_gains import label_gains
 from directranker.rankers.trees.model_text import trees_from_text
-from directranker.rankers.validation import stopping_part
+from directranker.rankers.validation import early_stopping_split
 
 if TYPE_CHECKING:
     import lightgbm
@@ -61,14 +61,14 @@ OPTIMISED = ("ndcg", "average_precision")  # measures whose swaps weight pairs
 MOST = 2**31 - 1  # LightGBM's largest whole number
 RULES: dict[str, Rule] = {
     "pair_weight": or_none(kind("'metric', 'delta_ndcg@k' or 'delta_map'", str)),
-    "max_trees": whole(1),
+    "n_estimators": whole(1),
     "learning_rate": above(0),
-    "n_leaves": whole(2, 131_072),
-    "min_leaf_documents": whole(1, MOST),
+    "num_leaves": whole(2, 131_072),
+    "min_child_samples": whole(1, MOST),
     "subsample": share(of_nothing=False),
-    "feature_fraction": share(of_nothing=False),
-    "l2": at_least(0),
-    "max_bins": whole(2, 65_535),
+    "colsample_bytree": share(of_nothing=False),
+    "reg_lambda": at_least(0),
+    "max_bin": whole(2, 65_535),
     "early_stopping": YES_OR_NO,
     "patience": whole(1),
     "validation_fraction": between(0, 1),
@@ -101,16 +101,16 @@ class LambdaMART(Ranker):
         number, as in the DirectRanker's default; on small data that is often better. In all forms of NDCG a
         label y gains 2^y − 1, whatever the metric's convention; see `label_gains` for others than small
         grades.
-    max_trees, learning_rate
+    n_estimators, learning_rate
         How many trees at the most, and how much each counts.
-    n_leaves, min_leaf_documents
+    num_leaves, min_child_samples
         How large a tree is, and of how many documents a leaf at the least; for hundreds of thousands of
         documents, more leaves are worth a try.
-    subsample, feature_fraction
+    subsample, colsample_bytree
         The share of documents and of features that each tree sees.
-    l2
+    reg_lambda
         Draws the values of leaves towards 0.
-    max_bins
+    max_bin
         How many different values of a feature are told apart.
     early_stopping, patience, validation_fraction
         Stop after `patience` trees without a better metric on the `eval_set`, or on this fraction of the
@@ -135,7 +135,7 @@ class LambdaMART(Ranker):
         A record per tree: the metric on the first 50,000 documents or so that were learnt from, the one on
         the validation part, seconds.
     n_rounds_, best_round_, stopped_
-        How many trees there were, how many are kept, and why it ended: `"max_rounds"`, `"early_stopping"`,
+        How many trees there were, how many are kept, and why it ended: `"max_iter"`, `"early_stopping"`,
         `"interrupted"`, or `"converged"` where there was nothing more to split on.
 
     """
@@ -147,14 +147,14 @@ class LambdaMART(Ranker):
         *,
         metric: str | Metric = "ndcg@10:graded",
         pair_weight: str | None = "metric",
-        max_trees: int = 1000,
+        n_estimators: int = 1000,
         learning_rate: float = 0.05,
-        n_leaves: int = 7,
-        min_leaf_documents: int = 50,
+        num_leaves: int = 7,
+        min_child_samples: int = 50,
         subsample: float = 0.7,
-        feature_fraction: float = 0.5,
-        l2: float = 0.0,
-        max_bins: int = 255,
+        colsample_bytree: float = 0.5,
+        reg_lambda: float = 0.0,
+        max_bin: int = 255,
         early_stopping: bool = True,
         patience: int = 50,
         validation_fraction: float = 0.2,
@@ -165,14 +165,14 @@ class LambdaMART(Ranker):
     ) -> None:
         self.metric = metric
         self.pair_weight = pair_weight
-        self.max_trees = max_trees
+        self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf_documents = min_leaf_documents
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
         self.subsample = subsample
-        self.feature_fraction = feature_fraction
-        self.l2 = l2
-        self.max_bins = max_bins
+        self.colsample_bytree = colsample_bytree
+        self.reg_lambda = reg_lambda
+        self.max_bin = max_bin
         self.early_stopping = early_stopping
         self.patience = patience
         self.validation_fraction = validation_fraction
@@ -185,27 +185,27 @@ class LambdaMART(Ranker):
     def ranklib(cls, **changes: Any) -> Self:
         """RankLib's settings: 1,000 trees of 10 leaves at 0.1, 256 thresholds, 100 trees of patience.
 
-        >>> LambdaMART.ranklib(max_trees=20).n_leaves
+        >>> LambdaMART.ranklib(n_estimators=20).num_leaves
         10
         """
         settings: dict[str, Any] = {
-            "max_trees": 1000,
+            "n_estimators": 1000,
             "learning_rate": 0.1,
-            "n_leaves": 10,
-            "min_leaf_documents": 1,
+            "num_leaves": 10,
+            "min_child_samples": 1,
             "subsample": 1.0,
-            "feature_fraction": 1.0,
-            "l2": 0.0,
-            "max_bins": 256,
+            "colsample_bytree": 1.0,
+            "reg_lambda": 0.0,
+            "max_bin": 256,
             "patience": 100,
         }
         return cls(**{**settings, **changes})
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         metric = as_metric(self.metric)
         self._pair_weight(metric)
         seed = as_seed(self.random_state)
-        data, validation = stopping_part(
+        data, validation = early_stopping_split(
             data,
             validation,
             metric,
@@ -263,7 +263,7 @@ class LambdaMART(Ranker):
         stops_early = self.early_stopping and measure is not None
         rounds = Rounds(
             type(self).__name__,
-            self.max_trees,
+            self.n_estimators,
             patience=self.patience if stops_early else None,
             progress=self.progress,
             callbacks=self.callbacks,
@@ -285,13 +285,13 @@ class LambdaMART(Ranker):
         return {
             "metric": "None",
             "learning_rate": self.learning_rate,
-            "num_leaves": self.n_leaves,
-            "min_data_in_leaf": self.min_leaf_documents,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_child_samples,
             "bagging_fraction": self.subsample,
             "bagging_freq": 1,
-            "feature_fraction": self.feature_fraction,
-            "lambda_l2": self.l2,
-            "max_bin": self.max_bins,
+            "feature_fraction": self.colsample_bytree,
+            "lambda_l2": self.reg_lambda,
+            "max_bin": self.max_bin,
             "seed": seed % 2**31,
             "num_threads": _threads(self.n_jobs),
             # By column, each histogram is one thread's sum, in the same order on any number of them.
@@ -356,7 +356,7 @@ class LambdaMART(Ranker):
     def _parameters_for_threads(self, n_threads: int) -> dict[str, Any]:
         return {"n_jobs": n_threads}
 
-    _warm_up_parameters = {"max_trees": 2}  # noqa: RUF012 - as in the contract
+    _warm_up_parameters = {"n_estimators": 2}  # noqa: RUF012 - as in the contract
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

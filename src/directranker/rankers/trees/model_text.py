@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeText", "checked_trees", "parsed_trees", "trees_from_text"]
 
-MOST_LEAVES = 131_072  # LightGBM's own bound
+MAX_LEAVES = 131_072  # LightGBM's own bound
 DECISIONS = (0, 2, 4, 6, 8, 10)  # by number, missing values to the right or left; none by category
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 OF_NODES = {
@@ -106,21 +106,21 @@ def _whole(fields: dict[str, str], name: str) -> int:
 
 def _tree(part: str, at: int, n_features: int) -> dict[str, Any]:
     fields = _fields(part)
-    n_leaves = _whole(fields, "num_leaves")
-    if not 1 <= n_leaves <= MOST_LEAVES:
-        raise ValueError(f"tree {at} has {n_leaves} leaves")
+    num_leaves = _whole(fields, "num_leaves")
+    if not 1 <= num_leaves <= MAX_LEAVES:
+        raise ValueError(f"tree {at} has {num_leaves} leaves")
     if fields.get("num_cat") != "0" or fields.get("is_linear", "0") != "0":
         raise ValueError(f"tree {at} is of a kind that LambdaMART does not grow")
     tree = {
         name: _numbers(fields[name], name, dtype, size, at)
-        for kinds, size in ((OF_NODES, n_leaves - 1), (OF_LEAVES, n_leaves))
+        for kinds, size in ((OF_NODES, num_leaves - 1), (OF_LEAVES, num_leaves))
         for name, dtype in kinds.items()
-        if name in fields and (n_leaves > 1 or name == "leaf_value")
+        if name in fields and (num_leaves > 1 or name == "leaf_value")
     }
-    needed = NEEDED if n_leaves > 1 else ("leaf_value",)
+    needed = NEEDED if num_leaves > 1 else ("leaf_value",)
     if not all(name in tree for name in needed):
         raise ValueError(f"tree {at} lacks one of {', '.join(needed)}")
-    if n_leaves > 1:
+    if num_leaves > 1:
         _check_nodes(tree, at, n_features)
     return {name: numbers.tolist() for name, numbers in tree.items()}
 

@@ -26,11 +26,11 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
 @pytest.mark.parametrize(
-    ("normalise", "weight"),
+    ("reduction", "weight"),
     [("queries", None), ("root", None), ("pairs", None), ("sum", None), ("queries", "delta_ndcg")],
 )
-def test_cost_and_gradient_are_right_on_average(pairs: str, normalise: str, weight: str | None) -> None:
-    options: dict[str, Any] = {"pairs": pairs, "normalise": normalise, "pair_weight": weight}
+def test_cost_and_gradient_are_right_on_average(pairs: str, reduction: str, weight: str | None) -> None:
+    options: dict[str, Any] = {"pairs": pairs, "reduction": reduction, "pair_weight": weight}
     exact = Objective(**options)(SCORES, LABELS, OFFSETS)
     capped = Objective(max_pairs=7, **options)
     runs = [capped(SCORES, LABELS, OFFSETS, seed=seed) for seed in range(1000)]

@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from directranker import RankingDataset, example_dataset, load_ranker
 from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
 from directranker.rankers.base import Ranker
-from directranker.rankers.nets.distillation import MOST_DOCUMENTS, beliefs_of, chosen_teacher
+from directranker.rankers.nets.distillation import MAX_DOCUMENTS, resolve_teacher, soft_targets_of
 from directranker.rankers.nets.out_of_fold_scores import as_log_odds
 from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord
@@ -34,7 +34,7 @@ def training_data(data: RankingDataset) -> TrainingData:
 class Recall(Ranker):
     """Gives 1 to documents that it has learnt from, known by their features, and 0 to others."""
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
         self.known_ = {row.tobytes() for row in data.features}
 
     def _scores(self, table: Any, query: Any) -> NDArray[np.float32]:  # noqa: ARG002
@@ -48,7 +48,7 @@ class Oracle(Ranker):
         self.column = column
         self.factor = factor
 
-    def _learn(self, data: TrainingData, validation: TrainingData | None) -> None:
+    def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         del data, validation
 
     def _scores(self, table: Any, query: Any) -> NDArray[np.float32]:  # noqa: ARG002
@@ -58,7 +58,7 @@ class Oracle(Ranker):
 def test_no_document_is_scored_by_one_that_learnt_from_it(data: RankingDataset) -> None:
     own = np.arange(data.n_documents, dtype=np.float32)[:, None]  # no two documents are equal
     queries = TrainingData(own, None, data.relevance, data.offsets)
-    assert not beliefs_of(Recall(), queries, None, seed=0).logits.any()
+    assert not soft_targets_of(Recall(), queries, None, seed=0).logits.any()
 
 
 def test_beliefs_are_log_odds() -> None:
@@ -69,7 +69,7 @@ def test_beliefs_are_log_odds() -> None:
     queries = TrainingData(
         odds.reshape(-1, 1).astype(np.float32), None, labels.ravel(), np.arange(0, 8001, 2)
     )
-    logits = beliefs_of(Oracle(), queries, None, seed=0).logits
+    logits = soft_targets_of(Oracle(), queries, None, seed=0).logits
     slope = np.polyfit(odds.ravel(), logits, 1)[0]
     assert slope == pytest.approx(1.0, abs=0.08)
 
@@ -93,9 +93,9 @@ def test_the_net_learns_what_the_teacher_thinks(data: RankingDataset) -> None:
     slopes = np.corrcoef(data.features.T, data.relevance)[-1, :-1]
     column = int(np.abs(slopes).argmax())
     oracle = Oracle(column, float(np.sign(slopes[column])))
-    beliefs = beliefs_of(oracle, training_data(data), None, seed=0).logits
+    beliefs = soft_targets_of(oracle, training_data(data), None, seed=0).logits
     pupil = DirectRanker(
-        teacher=oracle, teacher_share=1.0, early_stopping=False, max_epochs=30, random_state=0
+        teacher=oracle, teacher_weight=1.0, early_stopping=False, max_epochs=30, random_state=0
     )
     untaught = DirectRanker(teacher=None, early_stopping=False, max_epochs=30, random_state=0)
     correlation = [spearmanr(r.fit(data).predict(data), beliefs).statistic for r in (pupil, untaught)]
@@ -143,16 +143,16 @@ def test_auto_has_a_teacher_where_it_helps(data: RankingDataset) -> None:
     assert not taught(data.select(range(29)))
     assert not taught(data, cost="hinge")
     assert not taught(data, head_activation="tanh")
-    assert not taught(data, teacher_share=0.0)
-    assert isinstance(chosen_teacher("auto", training_data(data)), LambdaMART)
+    assert not taught(data, teacher_weight=0.0)
+    assert isinstance(resolve_teacher("auto", training_data(data)), LambdaMART)
     many = TrainingData(
-        np.zeros((MOST_DOCUMENTS + 1, 1), np.float32),
+        np.zeros((MAX_DOCUMENTS + 1, 1), np.float32),
         None,
-        np.zeros(MOST_DOCUMENTS + 1),
-        np.linspace(0, MOST_DOCUMENTS + 1, 50, dtype=np.int64),
+        np.zeros(MAX_DOCUMENTS + 1),
+        np.linspace(0, MAX_DOCUMENTS + 1, 50, dtype=np.int64),
     )
-    assert chosen_teacher("auto", many) is None  # labels are enough there
-    assert chosen_teacher("trees", many) is not None
+    assert resolve_teacher("auto", many) is None  # labels are enough there
+    assert resolve_teacher("trees", many) is not None
     assert RankNet().teacher is None
     assert DirectRanker.paper().teacher is None
 
@@ -171,7 +171,7 @@ def test_documents_weigh_in_what_is_taught(data: RankingDataset) -> None:
     ("options", "message"),
     [
         ({"teacher": "a tree"}, "teacher is 'a tree'; give 'auto', 'trees', None or a ranker"),
-        ({"teacher_share": 1.5}, "teacher_share is 1.5; give a number from 0 to 1"),
+        ({"teacher_weight": 1.5}, "teacher_weight is 1.5; give a number from 0 to 1"),
     ],
 )
 def test_a_wrong_teacher_is_refused(data: RankingDataset, options: dict[str, Any], message: str) -> None:

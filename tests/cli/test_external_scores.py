@@ -12,7 +12,7 @@ from directranker import RankingDataset, evaluate_per_query, example_dataset, ra
 from directranker.data.trec import write_qrels, write_run
 from directranker.experiments.results import read_results
 from directranker.report import build_report
-from directranker.report.picturing import write_figures
+from directranker.report.figures import write_figures
 
 from commands_here import run_here as run
 

@@ -8,7 +8,7 @@ JSON holds, bounded in size whatever the data set.
 >>> data = example_dataset()
 >>> shown = shown_queries(data, 2)
 >>> ranker = RankSVM().fit(data)
->>> look = look_closer(ranker, data, ranker.predict(data), shown)
+>>> look = collect_diagnostics(ranker, data, ranker.predict(data), shown)
 >>> [len(query["scores"]) for query in look["queries"]] == np.diff(data.offsets)[list(shown)].tolist()
 True
 >>> first = look["queries"][0]["why"]
@@ -32,14 +32,14 @@ from directranker.data.dataset import RankingDataset
 from directranker.explanation import Explanation, explain_differences
 from directranker.rankers import Ranker
 
-__all__ = ["MOST_SHOWN", "explained_rows", "look_closer", "pairs_of", "shown_queries"]
+__all__ = ["MAX_SHOWN", "collect_diagnostics", "explained_rows", "pairs_of", "shown_queries"]
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 """How many queries of a whole comparison are looked at closely."""
-MOST_DOCUMENTS = 200  # of a query that is shown, if there are such
-MOST_EXPLAINED = 10  # documents of a query, each pair of which is explained
-MOST_FEATURES = 8  # of a pair that are kept one by one; the others together
-MOST_RECORDS = 120  # of a training's history
+MAX_DOCUMENTS = 200  # of a query that is shown, if there are such
+MAX_EXPLAINED = 10  # documents of a query, each pair of which is explained
+MAX_FEATURES = 8  # of a pair that are kept one by one; the others together
+MAX_RECORDS = 120  # of a training's history
 STEPS = 24  # of the integral
 
 
@@ -49,7 +49,7 @@ def shown_queries(data: RankingDataset, n: int) -> tuple[int, ...]:
     differ = np.array(
         [len(np.unique(data.relevance[start:stop])) > 1 for start, stop in pairwise(data.offsets)]
     )
-    telling = np.flatnonzero(differ & (sizes <= MOST_DOCUMENTS))
+    telling = np.flatnonzero(differ & (sizes <= MAX_DOCUMENTS))
     if not len(telling):
         telling = np.flatnonzero(differ)[:1]
     places = np.linspace(0, len(telling) - 1, min(n, len(telling))).round().astype(np.int64)
@@ -69,7 +69,7 @@ def explained_rows(relevance: NDArray[np.float64]) -> list[int]:
         of_label = relevance == label
         turns[of_label] = np.arange(np.count_nonzero(of_label))
     order = np.lexsort((-relevance, turns))
-    return sorted(order[:MOST_EXPLAINED].tolist())
+    return sorted(order[:MAX_EXPLAINED].tolist())
 
 
 def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
@@ -77,7 +77,7 @@ def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
     return list(combinations(rows, 2))
 
 
-def look_closer(
+def collect_diagnostics(
     estimator: Any, data: RankingDataset, scores: NDArray[Any], shown: Sequence[int]
 ) -> dict[str, Any]:
     """The history of a fitted estimator, and for each shown query its scores, r and explanations."""
@@ -98,7 +98,7 @@ def look_closer(
 def _history(estimator: Any) -> list[dict[str, float | None]]:
     """Records of the training, thinned where there are many; the last one is always there."""
     records = list(getattr(estimator, "history_", []))
-    places = np.linspace(0, len(records) - 1, min(len(records), MOST_RECORDS)).round().astype(int)
+    places = np.linspace(0, len(records) - 1, min(len(records), MAX_RECORDS)).round().astype(int)
     return [
         {name: _finite(value) for name, value in asdict(records[place]).items()} for place in places.tolist()
     ]
@@ -120,7 +120,7 @@ def _query(estimator: Any, query: RankingDataset, scores: NDArray[Any]) -> dict[
 def _why(ranker: Ranker, query: RankingDataset) -> dict[str, Any] | None:
     """For each pair the features that add most, what each adds, and what is left of the difference.
 
-    That is what all other features add, and the `left_over` of the explanation.
+    That is what all other features add, and the `residual` of the explanation.
     """
     try:
         pairs = pairs_of(explained_rows(query.relevance))
@@ -147,7 +147,7 @@ def _why(ranker: Ranker, query: RankingDataset) -> dict[str, Any] | None:
 
 def _largest(explanation: Explanation) -> NDArray[np.int64]:
     sizes = np.abs(explanation.contributions)
-    order = np.argsort(-sizes, kind="stable")[:MOST_FEATURES]
+    order = np.argsort(-sizes, kind="stable")[:MAX_FEATURES]
     chosen: NDArray[np.int64] = order[sizes[order] > 0].astype(np.int64)
     return chosen
 

@@ -13,8 +13,8 @@ import torch
 from directranker import DirectRanker, Ensemble, RankingDataset, RankSVM, load_ranker
 from directranker.encoding import AutoTransform, PiecewiseLinear
 from directranker.rankers.nets import encoding_selection as encoding_choice
-from directranker.rankers.nets import out_of_fold_scores as unseen_scores
-from directranker.rankers.nets.encoding_selection import MOST_DOCUMENTS, meant_encoding
+from directranker.rankers.nets import out_of_fold_scores
+from directranker.rankers.nets.encoding_selection import MAX_DOCUMENTS, select_encoding
 from directranker.rankers.training_data import TrainingData
 from directranker.training.records import EpochRecord
 
@@ -87,7 +87,7 @@ def test_held_out_queries_decide_and_no_more_than_needed(
     folds = Folds({"piecewise-linear": in_bins, "auto": scaled})
     monkeypatch.setattr(encoding_choice, "scored_folds", folds)
     data = training_data(queries(60, bands=True))
-    assert meant_encoding(DirectRanker(), data, None, seed=0) == chosen
+    assert select_encoding(DirectRanker(), data, None, seed=0) == chosen
     assert folds.tried == ["piecewise-linear", "auto"] * n_folds
 
 
@@ -113,7 +113,7 @@ def a_net(n_columns: int) -> torch.nn.Module:
     ("ranker", "n_queries", "meant"),
     [
         (DirectRanker(), 29, "piecewise-linear"),
-        (DirectRanker(), MOST_DOCUMENTS // LENGTH + 1, "piecewise-linear"),
+        (DirectRanker(), MAX_DOCUMENTS // LENGTH + 1, "piecewise-linear"),
         (DirectRanker(feature_net=a_net), 40, "piecewise-linear"),
         (DirectRanker(transform="standard"), 40, "standard"),
         (DirectRanker.paper(), 40, "quantile-normal"),
@@ -125,19 +125,19 @@ def test_nothing_is_tried_where_there_is_no_choice(
 ) -> None:
     monkeypatch.setattr(encoding_choice, "scored_folds", None)  # calling it would fail
     data = training_data(queries(n_queries, bands=False))
-    assert meant_encoding(ranker, data, None, seed=0) == meant
+    assert select_encoding(ranker, data, None, seed=0) == meant
 
 
 @pytest.mark.parametrize("vary", [None, "auto", {"dropout": [0.1, 0.3]}])
 def test_an_ensemble_chooses_once(vary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     learnt: list[int] = []
-    learn = DirectRanker._learn
+    learn = DirectRanker._fit
 
     def counted(ranker: DirectRanker, data: TrainingData, validation: TrainingData | None) -> None:
         learnt.append(len(data.relevance))
         learn(ranker, data, validation)
 
-    monkeypatch.setattr(DirectRanker, "_learn", counted)
+    monkeypatch.setattr(DirectRanker, "_fit", counted)
     ensemble = Ensemble(DirectRanker(**QUICK), 3, vary=vary, random_state=0).fit(queries(30, bands=False))
     assert [member.get_params()["transform"] for member in ensemble.rankers_] == ["auto"] * 3
     n_tried = len(learnt) - 3  # both encodings, on up to three folds twice
@@ -177,6 +177,6 @@ def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
 
 def test_scores_that_tell_nothing_cost_log_2() -> None:
     data = training_data(queries(5, bands=False))
-    odds = unseen_scores.as_log_odds(np.zeros(len(data.relevance)), data)
+    odds = out_of_fold_scores.as_log_odds(np.zeros(len(data.relevance)), data)
     assert odds.cost == pytest.approx(np.log(2))
     assert not odds.logits.any()

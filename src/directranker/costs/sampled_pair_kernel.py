@@ -17,15 +17,15 @@ from directranker.costs.batches import Batch, Rule
 from directranker.costs.pair_costs import pair_cost_of_difference
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout
-from directranker.pairs.drawing import draw_pairs
+from directranker.pairs.sampling import sample_pairs
 from directranker.pairs.swaps import SwapTerms, swap_weight
 from directranker.pairs.weights import BY_LABELS, BY_SWAP
 
-__all__ = ["compare_drawn_pairs"]
+__all__ = ["compare_sampled_pairs"]
 
 
 @compiled
-def compare_drawn_pairs(
+def compare_sampled_pairs(
     rule: Rule,
     layout: Layout,
     batch: Batch,
@@ -46,7 +46,7 @@ def compare_drawn_pairs(
         n = batch.draws[query]
         if n == 0:
             continue
-        draw_pairs(layout, query, rule.neighbours, batch.seed, mores[:n], lesses[:n])
+        sample_pairs(layout, query, rule.neighbours, batch.seed, mores[:n], lesses[:n])
         weigh_listed(rule, batch, swap, mores[:n], lesses[:n], weights)
         scale = batch.scale[query] * (n_pairs[query] / n)
         costs[query] = scale * compare_listed(rule, batch, mores[:n], lesses[:n], weights, pulls)

@@ -6,7 +6,7 @@ seed draws the same pairs, however many threads share the queries.
 
 >>> from directranker.pairs.classes import classes_of
 >>> more, less = np.empty((2, 4), dtype=np.int64)
->>> draw_pairs(classes_of([2, 1, 1, 0]).layout, 0, True, np.uint64(7), more, less)
+>>> sample_pairs(classes_of([2, 1, 1, 0]).layout, 0, True, np.uint64(7), more, less)
 >>> sorted(set(zip(more.tolist(), less.tolist(), strict=True)) - {(0, 1), (0, 2), (1, 3), (2, 3)})
 []
 """
@@ -18,7 +18,7 @@ import numpy as np
 from directranker.compilation import IntArray, compiled, inlined
 from directranker.pairs.classes import Layout
 
-__all__ = ["draw_pairs", "lower_stop"]
+__all__ = ["lower_stop", "sample_pairs"]
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
 
@@ -51,7 +51,7 @@ def draw_below(state: np.uint64, n: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @compiled
-def draw_pairs(
+def sample_pairs(
     layout: Layout, query: int, neighbours: int, seed: np.uint64, more: IntArray, less: IntArray
 ) -> None:
     """Fill `more` and `less` with the places of pairs of a query that has some."""

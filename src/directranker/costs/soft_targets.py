@@ -5,7 +5,7 @@ s pays the cross-entropy −p log σ − (1 − p) log(1 − σ) with σ = 1 / (
 over all pairs of a query, those of equal labels too. A query's mean counts by the root of its number of
 pairs, as in `Objective` with "root".
 
->>> cost, gradient = Beliefs(np.array([1.0, 0.0]))(np.array([0.0, 0.0]), np.array([0, 2]))
+>>> cost, gradient = SoftTargets(np.array([1.0, 0.0]))(np.array([0.0, 0.0]), np.array([0, 2]))
 >>> round(cost, 4), gradient.round(4)  # log 2, and ½ − 1 / (1 + 1/e)
 (0.6931, array([-0.2311,  0.2311]))
 """
@@ -25,20 +25,20 @@ from directranker.costs.exponential_kernel import LARGEST_LOG, sum_of_logs
 from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.metrics.sorting import FloatArray
 
-__all__ = ["Beliefs"]
+__all__ = ["SoftTargets"]
 
 PAIRS_WORTH_A_THREAD = 100_000
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class SoftTargets:
     """What a teacher thinks of some documents: its scores, on the scale of log odds."""
 
     logits: FloatArray
 
-    def of(self, rows: IntArray) -> Beliefs:
+    def of(self, rows: IntArray) -> SoftTargets:
         """Those of these documents."""
-        return Beliefs(self.logits[rows])
+        return SoftTargets(self.logits[rows])
 
     def __call__(
         self,

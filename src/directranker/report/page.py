@@ -19,7 +19,7 @@ from directranker._version import __version__
 from directranker.data.files import write_atomically
 from directranker.figures.palette import COLOURS, class_colours
 from directranker.report.contents import comparison_view, origins, page_data, study_views
-from directranker.report.finding import Found, find_results
+from directranker.report.discovery import Found, find_results
 
 __all__ = ["REPORT", "build_report", "in_script", "write_report"]
 

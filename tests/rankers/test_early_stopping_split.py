@@ -11,12 +11,12 @@ from sklearn.base import clone
 
 from directranker import RankingDataset, TrainingWarning, example_dataset
 from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
-from directranker.rankers.nets.distillation import chosen_teacher
+from directranker.rankers.nets.distillation import resolve_teacher
 from directranker.rankers.training_data import TrainingData
 
 QUICK: dict[str, Any] = {"teacher": None, "transform": "standard", "hidden_layers": 8, "random_state": 0}
 NET = DirectRanker(**QUICK, max_epochs=5, patience=2)
-TREES = LambdaMART(max_trees=5, patience=2, random_state=0)
+TREES = LambdaMART(n_estimators=5, patience=2, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +52,10 @@ def test_rates_between_0_and_1(data: RankingDataset) -> None:
     rates = data.relevance / 10
     with pytest.warns(TrainingWarning, match="counts under ndcg@10:paper.* such as 'ndcg@10:graded'"):
         clone(TREES).set_params(metric="ndcg@10").fit(data.features, rates, qid=data.qid)
-    teacher = chosen_teacher("trees", TrainingData(data.features, None, rates, data.offsets))
+    teacher = resolve_teacher("trees", TrainingData(data.features, None, rates, data.offsets))
     assert isinstance(teacher, LambdaMART)
     assert teacher.metric == "ndcg@10:graded"
-    teacher.set_params(max_trees=3).fit(data.features, rates, qid=data.qid)
+    teacher.set_params(n_estimators=3).fit(data.features, rates, qid=data.qid)
 
 
 def test_stars_that_are_all_relevant(data: RankingDataset) -> None:
@@ -80,4 +80,4 @@ def test_what_is_held_out_can_be_measured(data: RankingDataset) -> None:
     labels = data.relevance / 10
     labels[: data.offsets[1]] = np.arange(data.offsets[1]) % 2
     for seed in range(5):
-        ESRank(metric="ndcg@10", generations=3, random_state=seed).fit(data.features, labels, qid=data.qid)
+        ESRank(metric="ndcg@10", n_generations=3, random_state=seed).fit(data.features, labels, qid=data.qid)

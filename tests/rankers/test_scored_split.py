@@ -13,7 +13,7 @@ from directranker.encoding import QueryMinMax
 from directranker.metrics import Metric
 from directranker.rankers.linear import scored_split as scored_part
 from directranker.rankers.linear.base import LinearRanker
-from directranker.rankers.linear.scored_split import EncodedColumns, ScoredPart
+from directranker.rankers.linear.scored_split import EncodedColumns, ScoredSplit
 from directranker.rankers.training_data import TrainingData
 
 
@@ -70,7 +70,7 @@ def test_few_passes_over_the_data(
 def test_scores_and_their_metric(data: TrainingData) -> None:
     transform, metric = QueryMinMax().fit(data.features), Metric("average_precision")
     encoded = transform.transform(data.features, qid=data.query_of_row).astype(np.float64)
-    part = ScoredPart(data, transform, metric)
+    part = ScoredSplit(data, transform, metric)
 
     def direct(scores: np.ndarray) -> np.ndarray:
         return metric.per_query(data.relevance, scores, offsets=data.offsets)
@@ -99,7 +99,7 @@ def test_many_documents_are_added_in_threads() -> None:
         rng.integers(0, 2, 250_000).astype(float),
     )
     data = TrainingData(features, None, relevance, np.arange(0, 250_001, 100))
-    part = ScoredPart(data, QueryMinMax().fit(features), Metric("ndcg", 10))
+    part = ScoredSplit(data, QueryMinMax().fit(features), Metric("ndcg", 10))
     part.add(0, 2.0)
     np.testing.assert_array_equal(part.scores, 2.0 * part.columns.column(0))
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from directranker.compilation import IntArray, compiled
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout, QueryClasses, classes_of
-from directranker.pairs.drawing import draw_pairs, lower_stop
+from directranker.pairs.sampling import lower_stop, sample_pairs
 from directranker.suggestions import unknown_name
 
 __all__ = [
@@ -158,7 +158,7 @@ def list_pairs(
     at = 0
     for query in range(len(draws)):
         if draws[query] > 0:
-            draw_pairs(layout, query, neighbours, seed, more[at : ends[query]], less[at : ends[query]])
+            sample_pairs(layout, query, neighbours, seed, more[at : ends[query]], less[at : ends[query]])
             at = ends[query]
             continue
         for upper in range(layout.first[query], layout.first[query + 1] - 1):

@@ -150,7 +150,7 @@ def protocol_of(comparison: Comparison) -> str:
     seeds = request["seeds"]
     chosen = (
         "on the validation part"
-        if request["inner_folds"] == "vali"
+        if request["inner_folds"] == "validation"
         else (f"by {request['inner_folds']}-fold cross-validation on each training part")
     )
     return (

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray, balanced_cuts, in_parallel, n_threads
 from directranker.costs.activations import ACTIVATION_CODES
 from directranker.costs.batches import Batch, Rule
-from directranker.costs.drawn_pair_kernel import compare_drawn_pairs
 from directranker.costs.exponential_kernel import compare_by_exponentials
 from directranker.costs.list_costs import LIST_COST_CODES, LIST_COSTS, list_targets, measure_lists
 from directranker.costs.margin_kernel import PAIRS_PER_DOCUMENT, compare_by_margins
@@ -30,6 +29,7 @@ from directranker.costs.moment_kernel import compare_by_moments
 from directranker.costs.pair_costs import COST_CODES, HINGE_COSTS, SQUARED_COSTS
 from directranker.costs.pair_kernel import compare_pairs
 from directranker.costs.plans import Plan
+from directranker.costs.sampled_pair_kernel import compare_sampled_pairs
 from directranker.costs.squared_kernel import compare_by_shares
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.swaps import no_swap_terms, swap_terms
@@ -91,7 +91,7 @@ def _run_pairs(
         kernel(rule, layout, batch, swap, first, last, costs, gradient)
 
     def compare_drawn(first: int, last: int) -> None:
-        compare_drawn_pairs(rule, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
+        compare_sampled_pairs(rule, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
 
     if kernel is compare_by_moments:
         in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))

@@ -18,7 +18,7 @@ from directranker.experiments.results import read_json, write_json, write_result
 from directranker.experiments.sensitivity import Setting
 from directranker.report import build_report, write_report
 from directranker.report.contents import CLAIMED_OF
-from directranker.report.picturing import write_figures
+from directranker.report.figures import write_figures
 from directranker.report.verdicts import verdict
 
 from made_up_results import write_made_up_comparison, write_made_up_neighbours, write_made_up_studies

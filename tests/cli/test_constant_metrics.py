@@ -27,16 +27,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tune_refuses_before_it_trains(place: Path) -> None:
-    asked = ("tune", "stars.txt", "--ranker", "RankSVM", "--grid", "l2=1/10", "--out", "tuned")
+    asked = ("tune", "stars.txt", "--ranker", "RankSVM", "--grid", "alpha=1/10", "--out", "tuned")
     done = run_here(*asked, cwd=place)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(f"directranker: there is nothing to choose by: {BLIND}")
-    assert not (place / "tuned.cells.sqlite").exists()
+    assert not (place / "tuned.jobs.sqlite").exists()
     assert run_here(*asked, "--metric", "ndcg@10:graded", cwd=place).returncode == 0
 
 
 def test_compare_names_the_threshold(place: Path) -> None:
-    asked = ("compare", "stars.txt", "--rankers", "RankSVM,AdaRank", "--seeds", "1", "--inner-folds", "vali")
+    asked = (
+        "compare",
+        "stars.txt",
+        "--rankers",
+        "RankSVM,AdaRank",
+        "--seeds",
+        "1",
+        "--inner-folds",
+        "validation",
+    )
     done = run_here(*asked, cwd=place)
     assert done.returncode == 1
     assert "all labels of train are 1 or more, so all documents are relevant alike" in done.stderr.decode()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from directranker.costs.beliefs import Beliefs
+from directranker.costs.soft_targets import SoftTargets
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def literal(
 def assert_is_torchs(
     cost: float,
     gradient: Array,
-    beliefs: Beliefs,
+    beliefs: SoftTargets,
     scores: Array,
     offsets: Any,
     query_weight: Array | None = None,
@@ -66,7 +66,7 @@ def test_the_kernel_is_the_literal_loop_and_torch(seed: int, weighted: str) -> N
     scores, logits, offsets, of_query, of_document = case(seed, 2.0)
     query_weight = of_query if weighted in ("queries", "both") else None
     document_weight = of_document if weighted in ("documents", "both") else None
-    beliefs = Beliefs(logits)
+    beliefs = SoftTargets(logits)
     cost, gradient = beliefs(scores, offsets, query_weight=query_weight, document_weight=document_weight)
     assert cost == pytest.approx(literal(scores, logits, offsets, query_weight, document_weight), rel=1e-9)
     assert_is_torchs(cost, gradient, beliefs, scores, offsets, query_weight, document_weight)
@@ -74,7 +74,7 @@ def test_the_kernel_is_the_literal_loop_and_torch(seed: int, weighted: str) -> N
 
 def test_the_gradient_is_the_slope_of_the_cost() -> None:
     scores, logits, offsets, *_ = case(3, 1.0)
-    beliefs = Beliefs(logits)
+    beliefs = SoftTargets(logits)
     _, gradient = beliefs(scores, offsets)
     for row, step in enumerate(1e-5 * np.eye(len(scores))):
         slope = (beliefs(scores + step, offsets)[0] - beliefs(scores - step, offsets)[0]) / 2e-5
@@ -84,24 +84,24 @@ def test_the_gradient_is_the_slope_of_the_cost() -> None:
 @pytest.mark.parametrize("spread", [30.0, 200.0, 1e4])  # beyond e^300 pairs are compared one by one
 def test_scores_far_apart_are_exact(spread: float) -> None:
     scores, logits, offsets, *_ = case(1, spread)
-    cost, gradient = Beliefs(logits)(scores, offsets)
-    assert_is_torchs(cost, gradient, Beliefs(logits), scores, offsets)
+    cost, gradient = SoftTargets(logits)(scores, offsets)
+    assert_is_torchs(cost, gradient, SoftTargets(logits), scores, offsets)
 
 
 def test_a_long_list_is_the_same_on_several_threads() -> None:
     rng = np.random.default_rng(0)
     scores, logits = rng.normal(size=(2, 1500))
     offsets = np.array([0, 700, 1500])
-    cost, gradient = Beliefs(logits)(scores, offsets)
-    assert_is_torchs(cost, gradient, Beliefs(logits), scores, offsets)
+    cost, gradient = SoftTargets(logits)(scores, offsets)
+    assert_is_torchs(cost, gradient, SoftTargets(logits), scores, offsets)
 
 
 def test_a_ranker_that_thinks_as_its_teacher_is_not_pulled() -> None:
     logits = np.random.default_rng(0).normal(size=9)
-    _, gradient = Beliefs(logits)(logits + 5.0, np.array([0, 4, 9]))
+    _, gradient = SoftTargets(logits)(logits + 5.0, np.array([0, 4, 9]))
     np.testing.assert_allclose(gradient, 0.0, atol=1e-15)
 
 
 def test_scores_that_are_not_finite_make_the_cost_nan() -> None:
-    cost, _ = Beliefs(np.zeros(2))(np.array([np.nan, 0.0]), np.array([0, 2]))
+    cost, _ = SoftTargets(np.zeros(2))(np.array([np.nan, 0.0]), np.array([0, 2]))
     assert math.isnan(cost)

@@ -15,7 +15,7 @@ from directranker.figures import (
 )
 from directranker.figures.style import ENDINGS
 from directranker.report.contents import page_data
-from directranker.report.finding import Found, find_results
+from directranker.report.discovery import Found, find_results
 
 __all__ = ["write_figures"]
 

@@ -1,4 +1,4 @@
-"""What a search consists of: a `Fit` is one training and where it is measured, a `Cell` one finished value.
+"""What a search consists of: a `Fit` is one training and its evaluation, a `JobResult` one finished value.
 
 A cell has a key, a checksum of all that determines its value: the data and which queries of it, the
 estimator with all its parameters, seed, metric, convention, code and versions. What only people need, the
@@ -7,7 +7,7 @@ names of ranker and fold, is not in it.
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.model_selection.fingerprints import data_fingerprint
 >>> from directranker.rankers import AdaRank
->>> fit = Fit(AdaRank(), "AdaRank", {"max_rounds": 9}, 0, Part("a", (0, 1)), None, Part("a", (2,)), ("map",))
+>>> fit = Fit(AdaRank(), "AdaRank", {"max_iter": 9}, 0, Part("a", (0, 1)), None, Part("a", (2,)), ("map",))
 >>> keys = fit.keys({"a": data_fingerprint(example_dataset())})
 >>> len(keys["map"])
 64
@@ -26,7 +26,7 @@ from sklearn.base import clone
 
 from directranker.data.dataset import RankingDataset
 from directranker.metrics import Metric
-from directranker.model_selection.describing import describe, digest_of
+from directranker.model_selection.digests import describe, digest_of
 from directranker.model_selection.fingerprints import environment_fingerprint
 
 __all__ = ["Fit", "Keys", "Part", "configured"]
@@ -152,7 +152,7 @@ def configured(ranker: Any, parameters: Mapping[str, Any], seed: int) -> Any:
 
     >>> from directranker.rankers import Ensemble, RankSVM
     >>> configured(Ensemble(RankSVM()), {"ranker__l2": 0.5}, 3)
-    Ensemble(random_state=3, ranker=RankSVM(l2=0.5, random_state=3))
+    Ensemble(random_state=3, ranker=RankSVM(alpha=0.5, random_state=3))
     """
     estimator = clone(ranker)
     # A value may be an estimator itself, which must not be shared between fits.

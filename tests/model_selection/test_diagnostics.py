@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from directranker import DirectRanker, RankingDataset, RankSVM, example_dataset, explain_difference
-from directranker.model_selection.closer_look import explained_rows, look_closer, shown_queries
+from directranker.model_selection.diagnostics import collect_diagnostics, explained_rows, shown_queries
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,9 @@ def data() -> RankingDataset:
 def test_what_is_shown_is_what_the_ranker_says(data: RankingDataset) -> None:
     ranker = DirectRanker(max_epochs=3, hidden_layers=(8,), activation="tanh", random_state=0).fit(data)
     shown = shown_queries(data, 3)
-    look = json.loads(json.dumps(look_closer(ranker, data, ranker.predict(data), shown), allow_nan=False))
+    look = json.loads(
+        json.dumps(collect_diagnostics(ranker, data, ranker.predict(data), shown), allow_nan=False)
+    )
     assert [record["epoch"] for record in look["history"]] == [1, 2, 3]
     for query, number in zip(look["queries"], shown, strict=True):
         one = data.select([number])
@@ -63,15 +65,15 @@ def test_every_label_is_among_the_explained() -> None:
 
 def test_estimators_of_others_have_scores_only(data: RankingDataset) -> None:
     model = Ridge().fit(data.features, data.relevance)
-    look = look_closer(model, data, model.predict(data.features), (0,))
+    look = collect_diagnostics(model, data, model.predict(data.features), (0,))
     assert look["history"] == []
     assert set(look["queries"][0]) == {"number", "scores"}
-    own = look_closer(RankSVM().fit(data), data, np.zeros(data.n_documents), (0,))
+    own = collect_diagnostics(RankSVM().fit(data), data, np.zeros(data.n_documents), (0,))
     assert own["queries"][0]["why"]["method"] == "weights times differences"
 
 
 def test_scores_that_are_no_numbers_are_not_shown(data: RankingDataset) -> None:
     ranker = RankSVM().fit(data)
-    look = look_closer(ranker, data, np.full(data.n_documents, np.nan, dtype=np.float32), (0, 1))
+    look = collect_diagnostics(ranker, data, np.full(data.n_documents, np.nan, dtype=np.float32), (0, 1))
     assert look["queries"] == []
     json.dumps(look, allow_nan=False)
