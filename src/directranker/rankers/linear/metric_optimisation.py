@@ -36,5 +36,7 @@ class MetricClimber(LinearRanker):
             early_stopping=self.early_stopping,
         )
         self._fit_transform(data, seed)
-        new_part = partial(ScoredPart, transform=self.transform_, metric=metric, names=getattr(self, "feature_names_in_", ()))
+        new_part = partial(
+            ScoredPart, transform=self.transform_, metric=metric, names=getattr(self, "feature_names_in_", ())
+        )
         return new_part(data), None if validation is None else new_part(validation)

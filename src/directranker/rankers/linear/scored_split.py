@@ -83,7 +83,11 @@ class EncodedColumns:
         self._kept |= zip(numbers, columns, strict=True)
 
     def _encode(self, documents: slice) -> NDArray[np.float32]:
-        rows = np.arange(documents.start, documents.stop) if self._data.rows is None else self._data.rows[documents]
+        rows = (
+            np.arange(documents.start, documents.stop)
+            if self._data.rows is None
+            else self._data.rows[documents]
+        )
         table = self._data.table[documents if self._data.rows is None else rows]
         encoded = self._transform.transform(table, qid=self._query[documents])
         block = np.ascontiguousarray(encoded, dtype=np.float32)
@@ -94,9 +98,7 @@ class EncodedColumns:
 class ScoredPart:
     """Documents with scores, at first all 0, and the metric that judges them."""
 
-    def __init__(
-        self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()) -> None:
         self.columns = EncodedColumns(data, transform, names)
         self.scores = np.zeros(len(data.relevance))
         self._metric = RepeatedMetric(metric, data.relevance, data.offsets)
