@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from directranker import DirectRanker, RankSVM
 from directranker.nn import DirectRankerNet
+from directranker.rankers.linear.base import _weighted_sums
 from directranker.rankers.nets import torch_scores
 
 from measuring import compare, machine
@@ -43,22 +44,32 @@ def main() -> None:
     y, qid = rng.integers(0, 3, size=n_documents), np.arange(n_documents) // 100
     print(f"{n_documents:,} documents, {N_FEATURES} features; times as long as one call over all rows\n")
     training = (X[:2000], y[:2000])
+    query = np.zeros(n_documents, dtype=np.int64)
     for hidden_layers in HIDDEN_LAYERS:
         ranker = DirectRanker(hidden_layers=hidden_layers, transform="none", max_epochs=1, random_state=0)
         ranker.fit(*training, qid=qid[:2000])
         _print_ratio(
+<<<<<<< HEAD
             f"perceptron {hidden_layers}", partial(ranker.predict, X), partial(_by_torch, ranker.net_, X)
+=======
+            f"perceptron {hidden_layers}",
+            partial(ranker._scores, X, query),
+            partial(_by_torch, ranker.net_, X),
+>>>>>>> main
         )
     svm = RankSVM(transform="none").fit(*training, qid=qid[:2000])
-    _print_ratio("linear", partial(svm.predict, X), lambda: X @ svm.coef_.astype(np.float32))
+    sums = partial(_weighted_sums, X, svm.coef_, compiled_way=True)
+    _print_ratio("linear, the sums alone", sums, lambda: X @ svm.coef_.astype(np.float32))
     for hidden_layers in HIDDEN_LAYERS[:3]:
-        feature_net = _feature_net(hidden_layers)
-        net = DirectRankerNet.build((N_FEATURES,), feature_net=feature_net, random_state=0).eval()
+        built = DirectRankerNet.build((N_FEATURES,), feature_net=_feature_net(hidden_layers), random_state=0)
+        net = built.eval()
         whole, rows = partial(_by_torch, net, X), torch.from_numpy(X)
-        way = torch_scores.way_of(feature_net, (N_FEATURES,))
+        way = torch_scores.way_of(net.feature_net, (N_FEATURES,))
         name = f"feature_net {hidden_layers}"
-        _print_ratio(f"{name}, {way.block_rows} rows", partial(torch_scores.scores_of_rows, net, rows), whole)
-        torch_scores._WAYS[feature_net] = {(N_FEATURES,): torch_scores.ALONE}
+        _print_ratio(
+            f"{name}, 64 rows, copies: {way.copies}", partial(torch_scores.scores_of_rows, net, rows), whole
+        )
+        torch_scores._WAYS[net.feature_net] = {(N_FEATURES,): torch_scores.ALONE}
         some = rows[: n_documents // 20]
         _print_ratio(
             f"{name}, row by row",
@@ -71,7 +82,7 @@ def _print_ratio(name: str, ours: Callable[[], object], whole: Callable[[], obje
     ours()
     seconds = compare({"ours": ours, "whole": whole}, ROUNDS, warm=True)
     ratio = median(a / b for a, b in zip(seconds["ours"], seconds["whole"], strict=True))
-    print(f"{name:48}{ratio:>8.2f}")
+    print(f"{name:58}{ratio:>8.2f}")
 
 
 def _feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:

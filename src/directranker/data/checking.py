@@ -193,6 +193,8 @@ def check_class_labels(y: Any) -> None:
     Traceback (most recent call last):
     directranker.errors.DataError: label None in row 1; give each row a class, or leave the row out
     """
+    if y is None:
+        return  # scikit-learn's own error says what is missing
     labels = _as_array(y)
     if labels.dtype.kind == "f":
         invalid = ~np.isfinite(labels)

@@ -31,7 +31,7 @@ from directranker.errors import DataError, LetorError
 __all__ = ["LetorBuilder", "LetorOptions"]
 
 BLOCK_BYTES = 1 << 22  # of text per thread
-MAX_GROWTH = 8  # times the rows read so far, so that a wrong estimate takes little memory
+MAX_GROWTH = 8  # times the rows read so far of a compressed text
 PROBE_BYTES = 1 << 16  # read first, to learn the number of features and the bytes per row
 _CANONICAL_INT = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 
@@ -71,6 +71,7 @@ class LetorBuilder:
         self._comments: list[tuple[int, Texts]] = []  # (row behind the last one, comments up to it)
         self._name = ""
         self._line = 0
+        self._compressed = False
 
     def read(
         self,
@@ -79,9 +80,10 @@ class LetorBuilder:
         name: str,
         fraction: Callable[[], float] = lambda: 1.0,
         report: Callable[[], None] = lambda: None,
+        compressed: bool = False,
     ) -> None:
         """Read a text to its end; `fraction` tells how much of all texts has been read so far."""
-        self._name, self._line = name, 0
+        self._name, self._line, self._compressed = name, 0, compressed
         self._n_begun = rows_before = self._n_rows
         reader, turns = BlockReader(file), Turns()
 
@@ -254,8 +256,9 @@ class LetorBuilder:
     def _make_room(self, fraction: float) -> None:
         n_rows = self._n_begun
         estimate = int(1.02 * n_rows / max(fraction, 1e-9)) if fraction < 1 else n_rows
-        # The beginning of a compressed text may promise far more rows than there are.
-        self._resize(max(n_rows, min(estimate, MAX_GROWTH * n_rows)), self._features.shape[1])
+        if self._compressed:  # its beginning may promise far more rows than there are
+            estimate = min(estimate, MAX_GROWTH * n_rows)
+        self._resize(max(n_rows, estimate), self._features.shape[1])
 
     def _widen(self, width: int) -> None:
         old_width = self._features.shape[1]

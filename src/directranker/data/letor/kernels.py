@@ -77,6 +77,7 @@ class Problem(IntEnum):
 # (problem, where, rows, columns needed, number of notes)
 ParseResult = tuple[Problem, Position, int, int, int]
 
+_COUNTED_AT_ONCE = 192  # bytes; a counter of one byte holds at most 255
 _1, _3, _4, _10 = Position(1), Position(3), Position(4), Position(10)
 _BELOW, _ABOVE = 1 - 2.0**-50, 1 + 2.0**-50
 _WORD_QID = np.frombuffer(b"qid", dtype=np.uint8)
@@ -291,19 +292,41 @@ def parse_piece(
 @compiled
 def count_lines(text: Text, stop: Position) -> tuple[int, int]:
     """Count the lines of `text[:stop]`, and those among them that `parse_piece` makes a row of."""
-    n_lines, n_rows, n_indented = 0, 0, 0
+    if stop <= 0:
+        return 0, 0
+    n_lines, n_rows = 1, int(_is_document(text[0]))
+    n_indented = int(_is_indent(text[0]))
     # Each byte and the next one: two views, for vector instructions.
     these, next_ones = text[:stop], text[_1:stop]
-    for i in range(len(next_ones)):
-        is_end = these[i] == NEWLINE
-        n_lines += is_end
-        n_rows += is_end & (next_ones[i] > SPACE) & (next_ones[i] != HASH)
-        n_indented += is_end & (next_ones[i] <= SPACE) & (next_ones[i] != NEWLINE)
-    if len(these):
-        n_lines += 1
-        n_rows += (these[0] > SPACE) & (these[0] != HASH)
-        n_indented += (these[0] <= SPACE) & (these[0] != NEWLINE)
+    n_blocks = len(next_ones) // _COUNTED_AT_ONCE
+    for block in range(n_blocks):
+        first = block * _COUNTED_AT_ONCE
+        ends, starts = these[first : first + _COUNTED_AT_ONCE], next_ones[first : first + _COUNTED_AT_ONCE]
+        # Counters of one byte: vector instructions then count 32 bytes at a time.
+        lines, rows, indented = np.uint8(0), np.uint8(0), np.uint8(0)
+        for i in range(_COUNTED_AT_ONCE):
+            is_end = np.uint8(ends[i] == NEWLINE)
+            lines = np.uint8(lines + is_end)
+            rows = np.uint8(rows + np.uint8(is_end & _is_document(starts[i])))
+            indented = np.uint8(indented + np.uint8(is_end & _is_indent(starts[i])))
+        n_lines, n_rows, n_indented = n_lines + int(lines), n_rows + int(rows), n_indented + int(indented)
+    for i in range(n_blocks * _COUNTED_AT_ONCE, len(next_ones)):
+        if these[i] == NEWLINE:
+            n_lines += 1
+            n_rows += int(_is_document(next_ones[i]))
+            n_indented += int(_is_indent(next_ones[i]))
     return n_lines, n_rows + (_count_indented(text, stop) if n_indented else 0)
+
+
+@inlined
+def _is_document(start: np.uint8) -> np.uint8:
+    """Whether a line that starts with this byte is a document's, as 0 or 1."""
+    return np.uint8(np.uint8(start > SPACE) & np.uint8(start != HASH))
+
+
+@inlined
+def _is_indent(start: np.uint8) -> np.uint8:
+    return np.uint8(np.uint8(start <= SPACE) & np.uint8(start != NEWLINE))
 
 
 @compiled

@@ -82,7 +82,13 @@ def read_letor(
     for path, size in zip(many, sizes, strict=True):
         with opened_letor(Path(path)) as (text, raw):
             position = _Position(raw, done, sum(sizes), progress)
-            builder.read(text, name=str(path), fraction=position.fraction, report=position.report)
+            builder.read(
+                text,
+                name=str(path),
+                fraction=position.fraction,
+                report=position.report,
+                compressed=text is not raw,
+            )
         done += size
     return builder.dataset()
 
