@@ -49,13 +49,9 @@ def main() -> None:
         ranker = DirectRanker(hidden_layers=hidden_layers, transform="none", max_epochs=1, random_state=0)
         ranker.fit(*training, qid=qid[:2000])
         _print_ratio(
-<<<<<<< HEAD
-            f"perceptron {hidden_layers}", partial(ranker.predict, X), partial(_by_torch, ranker.net_, X)
-=======
             f"perceptron {hidden_layers}",
             partial(ranker._scores, X, query),
             partial(_by_torch, ranker.net_, X),
->>>>>>> main
         )
     svm = RankSVM(transform="none").fit(*training, qid=qid[:2000])
     sums = partial(_weighted_sums, X, svm.coef_, compiled_way=True)

@@ -264,6 +264,6 @@ def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_a_missing_class_is_reported_with_its_row(missing: float | None) -> None:
     with pytest.raises(DataError, match=r"^label (nan|None) in row 2; give each row a class"):
-        OrderClassifier().fit(np.eye(4), ["a", "b", missing, "a"])
+        OrderClassifier().fit(np.eye(4), np.array(["a", "b", missing, "a"], dtype=object))
     with pytest.raises(DataError, match=r"^label (nan|None) in row 1"):
-        OrderClassifier().fit(np.eye(4), [0, missing, 1, 1])
+        OrderClassifier().fit(np.eye(4), np.array([0, missing, 1, 1], dtype=object))

@@ -99,7 +99,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = example_dataset().select(range(20))
     write_letor(data, folder / "rows.txt")
     RankSVM().fit(data).save(folder / "model")
-    (folder / "grid.toml").write_text("[RankSVM]\nl2 = [1, 10]\n")
+    (folder / "grid.toml").write_text("[RankSVM]\nalpha = [1, 10]\n")
     for name in {*sys.stdlib_module_names, *PACKAGES}:
         (folder / f"{name}.py").write_text(PLANTED)
     return folder

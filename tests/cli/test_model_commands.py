@@ -217,7 +217,7 @@ def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str)
 
 
 def test_tuning_finds_what_the_library_finds_and_goes_on(folder: Path) -> None:
-    (folder / "grid.toml").write_text("[RankSVM]\nl2 = [0.001, 100]\n")
+    (folder / "grid.toml").write_text("[RankSVM]\nalpha = [0.001, 100]\n")
     start = ("tune", "train.txt", "--ranker", "RankSVM", "--folds", "3", "--workers", "1", "--out", "svm")
     done = run(*start, "--grid", "alpha=0.001/100", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr

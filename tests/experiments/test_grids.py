@@ -83,7 +83,7 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("g.toml", "[RankSWM]\nl2 = [1]", "g.toml: ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
+        ("g.toml", "[RankSWM]\nalpha = [1]", "g.toml: ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
         (
             "g.toml",
             "[LambdaMART]\nn_leafs = [7]",
@@ -91,8 +91,8 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
         ),
         ("g.toml", "[RankSVM]\nrandom_state = [7]", "g.toml, RankSVM: parameter 'random_state' is unknown"),
         ("g.toml", "[Ensemble]\nranker__metric = ['map']", "parameter 'ranker__metric' is unknown"),
-        ("g.toml", "[RankSVM]\nl2 = 0.5", "g.toml, RankSVM: alpha is 0.5; give a list of values to try"),
-        ("g.toml", "[RankSVM]\nl2 = []", "g.toml, RankSVM: alpha is []; give a list of values to try"),
+        ("g.toml", "[RankSVM]\nalpha = 0.5", "g.toml, RankSVM: alpha is 0.5; give a list of values to try"),
+        ("g.toml", "[RankSVM]\nalpha = []", "g.toml, RankSVM: alpha is []; give a list of values to try"),
         ("g.toml", "RankSVM = 3", "g.toml, RankSVM: has 3; give parameters"),
         ("g.toml", "[RankSVM\n", "g.toml: cannot be read: Expected ']'"),
         ("g.yaml", "RankSVM: [1", "g.yaml: cannot be read: while parsing a flow sequence"),

@@ -68,7 +68,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     ),
     "pipeline": (
         make_pipeline(StandardScaler(), RankSVM(transform="none", random_state=0)),
-        {"ranksvm__l2": [1e-4, 10.0], "standardscaler__with_mean": [True, False]},
+        {"ranksvm__alpha": [1e-4, 10.0], "standardscaler__with_mean": [True, False]},
     ),
 }
 

@@ -173,7 +173,7 @@ def test_an_interrupted_part_of_a_fit_ends_the_fit(
         IESVMRank(random_state=0).fit(data)
     monkeypatch.setattr(ObjectiveCost, "__call__", pressing_ctrl_c(ObjectiveCost.__call__, 1, n_calls := [0]))
     with pytest.raises(KeyboardInterrupt):
-        Ensemble(small(), n=3, random_state=0).fit(data)
+        Ensemble(small(), n_estimators=3, random_state=0).fit(data)
     assert n_calls == [1]
 
 

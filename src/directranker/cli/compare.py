@@ -108,7 +108,7 @@ def answer_and_print(
     from directranker.experiments.folder import finished_comparison
     from directranker.experiments.results import RESULTS
     from directranker.experiments.tables import TABLE_FORMATS
-    from directranker.report.page import REPORT, write_report
+    from directranker.report.rendering import REPORT, write_report
 
     report = folder / REPORT
     digest = request.digest()

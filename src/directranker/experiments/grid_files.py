@@ -3,7 +3,7 @@ r"""A grid from a file in TOML or YAML, or what is wrong with the file, in one l
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = Path(folder) / "grid.toml"
-...     _ = path.write_text("[RankSVM]\nl2 = [0.1, 1.0]\n")
+...     _ = path.write_text("[RankSVM]\nalpha = [0.1, 1.0]\n")
 ...     parse_grid(path)
 {'RankSVM': {'alpha': [0.1, 1.0]}}
 """

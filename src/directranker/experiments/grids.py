@@ -61,8 +61,8 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
 
     >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
-    ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'cost',
-    'alpha', 'max_iter', 'reduction', 'pairs', 'tol', 'transform'
+    ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'alpha',
+    'cost', 'max_iter', 'pairs', 'reduction', 'tol', 'transform'
     """
     if isinstance(grid, Mapping):
         return _for_all(_checked(grid, "the grid"))

@@ -2,11 +2,11 @@
 
 >>> from directranker.rankers import RankSVM
 >>> grid_candidates(RankSVM(), {"alpha": [0.1, 1.0], "cost": ["hinge"]})
-[{'cost': 'hinge', 'alpha': 0.1}, {'cost': 'hinge', 'alpha': 1.0}]
->>> grid_candidates(RankSVM(), {"max_round": [10]})
+[{'alpha': 0.1, 'cost': 'hinge'}, {'alpha': 1.0, 'cost': 'hinge'}]
+>>> grid_candidates(RankSVM(), {"max_iters": [10]})
 Traceback (most recent call last):
-ValueError: parameter of RankSVM 'max_round' is unknown; did you mean 'max_iter'? Choose from 'callbacks',
-'cost', 'alpha', 'max_iter', 'reduction', 'pairs', 'progress', 'random_state', 'tol', 'transform'
+ValueError: parameter of RankSVM 'max_iters' is unknown; did you mean 'max_iter'? Choose from 'alpha',
+'callbacks', 'cost', 'max_iter', 'pairs', 'progress', 'random_state', 'reduction', 'tol', 'transform'
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Fit:
     keep_queries: bool = False
     """Keep the value of every test query too."""
     shown: tuple[int, ...] = ()
-    """The test queries that are looked at closely; see `closer_look`."""
+    """The test queries that are looked at closely; see `diagnostics`."""
 
     def keys(self, fingerprints: Mapping[str, str]) -> dict[str, str]:
         """The key of each metric's cell; `fingerprints` are those of the data by name."""
@@ -151,7 +151,7 @@ def configured(ranker: Any, parameters: Mapping[str, Any], seed: int) -> Any:
     """A clone with these parameters, whose every `random_state` is the seed.
 
     >>> from directranker.rankers import Ensemble, RankSVM
-    >>> configured(Ensemble(RankSVM()), {"ranker__l2": 0.5}, 3)
+    >>> configured(Ensemble(RankSVM()), {"ranker__alpha": 0.5}, 3)
     Ensemble(random_state=3, ranker=RankSVM(alpha=0.5, random_state=3))
     """
     estimator = clone(ranker)

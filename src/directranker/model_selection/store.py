@@ -58,7 +58,7 @@ class JobResult:
     finished: str
     """When, as ISO 8601."""
     look: Mapping[str, Any] | None = None
-    """How the training went and how it ranks some queries; see `closer_look`."""
+    """How the training went and how it ranks some queries; see `diagnostics`."""
 
 
 COLUMNS = tuple(field.name for field in fields(JobResult))

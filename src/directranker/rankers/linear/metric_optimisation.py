@@ -36,10 +36,6 @@ class MetricOptimizingRanker(LinearRanker):
             early_stopping=self.early_stopping,
         )
         self._fit_transform(data, seed)
-        new_part = partial(
-            ScoredSplit,
-            transform=self.transform_,
-            metric=metric,
-            names=getattr(self, "feature_names_in_", ()),
-        )
-        return new_part(data), None if validation is None else new_part(validation)
+        names = getattr(self, "feature_names_in_", ())
+        new_split = partial(ScoredSplit, transform=self.transform_, metric=metric, names=names)
+        return new_split(data), None if validation is None else new_split(validation)
