@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test environment lint bench docs clean
+.PHONY: run test environment lint coverage dist bench docs clean
 
 run: $(VENV)/.compiled
 	$(BIN)/directranker demo
@@ -21,6 +21,15 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Lines that no test reaches, and the share of those that one does. Kernels are left out: they run as machine code.
+coverage: $(VENV)/.compiled-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --cov --cov-report=term
+
+# The wheel is built from the sdist.
+dist: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build
 
 docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

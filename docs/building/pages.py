@@ -1,4 +1,4 @@
-"""The pages of the site that stand elsewhere: the README is its first page, CHANGELOG and others follow.
+"""The pages of the site that are made: the README is its first page, CHANGELOG and others follow.
 
 MkDocs calls `on_files` (`hooks` in mkdocs.yml). Links of the originals hold where they stand, so they are
 turned to where the pages stand.
@@ -9,6 +9,7 @@ turned to where the pages stand.
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -32,10 +33,19 @@ def as_page(text: str) -> str:
     return text.replace('="docs/', '="')  # pictures
 
 
+def _messages_page() -> str:
+    # MkDocs loads this file alone, so its neighbour is loaded by path.
+    path = Path(__file__).with_name("messages.py")
+    names = runpy.run_path(str(path))
+    page: str = names["messages_page"]()
+    return page
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages to those of the folder."""
     root = Path(config.config_file_path).parent
     for original, page in ORIGINALS.items():
         text = (root / original).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=as_page(text)))
+    files.append(File.generated(config, "reference/messages.md", content=_messages_page()))
     return files
