@@ -27,10 +27,10 @@ from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from directranker.arrays import IntArray
 
 __all__ = [
-    "IntArray",
     "balanced_cuts",
     "compiled",
     "even_cuts",
@@ -40,7 +40,6 @@ __all__ = [
     "n_threads",
 ]
 
-IntArray = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 

@@ -25,11 +25,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from directranker.arrays import Features, IntArray
 from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, check_class_labels, check_finite, naming_columns
+from directranker.data.checking import check_class_labels, check_finite, naming_columns
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.parameters import Rule, between, check_parameters, kind, or_none
 from directranker.rankers import DirectRanker

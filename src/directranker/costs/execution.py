@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, in_parallel, n_threads
 from directranker.costs.activations import ACTIVATION_CODES
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponential_kernel import compare_by_exponentials

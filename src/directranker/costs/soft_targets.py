@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, freely_summed, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, compiled, freely_summed, in_parallel, n_threads
 from directranker.costs.exponential_kernel import LARGEST_LOG, sum_of_logs
 from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.metrics.sorting import FloatArray

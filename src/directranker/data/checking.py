@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.errors import DataError
 
 __all__ = [
-    "Features",
-    "Relevance",
     "as_feature_names",
     "as_features",
     "as_original_rows",
@@ -30,8 +28,6 @@ __all__ = [
     "naming_columns",
 ]
 
-Features = NDArray[np.float32]
-Relevance = NDArray[np.float64]
 BLOCK_ROWS = 4096  # looked at at a time
 UNORDERED = (str, bytes, complex, np.datetime64, np.timedelta64)  # no labels, also where NumPy casts them
 

@@ -28,10 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.data.checking import (
-    Features,
-    Relevance,
     as_feature_names,
     as_features,
     as_original_rows,

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
+from directranker.compilation import even_cuts, in_parallel, n_threads
 from directranker.data.dataset import RankingDataset
 from directranker.data.findings import MAX_EXAMPLES, Finding, describe, plain_number
 from directranker.data.inspection_kernels import (

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled, even_cuts, in_parallel, n_threads
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
+from directranker.compilation import compiled, even_cuts, in_parallel, n_threads
 
 __all__ = [
     "Agreement",

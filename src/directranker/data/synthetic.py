@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.data.dataset import RandomState, RankingDataset
 
 __all__ = [

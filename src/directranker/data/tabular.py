@@ -22,7 +22,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from directranker.data.checking import Features, as_relevance
+from directranker.arrays import Features
+from directranker.data.checking import as_relevance
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, no_progress, seekable, write_atomically
 from directranker.data.grouping import Grouping, group_by_query

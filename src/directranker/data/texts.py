@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.errors import DataError
 
 __all__ = ["Texts", "as_texts", "join_texts", "same_texts", "take_texts", "texts_from_buffers"]

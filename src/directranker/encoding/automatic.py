@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.data.grouping import Grouping, group_by_query, query_ids_of
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table, over_queries, over_rows, working_copy

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import even_cuts, in_parallel, n_threads
 from directranker.data.grouping import Grouping
 
 __all__ = ["Block", "Encoded", "Table", "encode_rows", "over_queries", "over_rows", "working_copy"]

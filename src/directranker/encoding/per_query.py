@@ -14,7 +14,8 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.data.grouping import group_by_query, query_ids_of
 from directranker.encoding.base import FeatureTransform
 from directranker.encoding.blocks import Block, Encoded, over_queries, working_copy

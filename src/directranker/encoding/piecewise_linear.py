@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Encoded, Table, over_rows
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows

@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_features
+from directranker.arrays import Features, IntArray
+from directranker.data.checking import as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import writable_parent, write_folder_atomically
 from directranker.description.model import Model

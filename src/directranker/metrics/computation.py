@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, compiled, in_parallel, n_threads
 from directranker.metrics.inputs import RankedLists
 from directranker.metrics.kernels import (
     AVERAGE,

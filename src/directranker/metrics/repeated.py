@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, in_parallel, n_threads
 from directranker.metrics.computation import (
     WORTH_A_THREAD,
     discounts_of_ranks,

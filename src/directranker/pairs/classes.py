@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, compiled, in_parallel, n_threads
 from directranker.data.checking import as_relevance
 from directranker.data.grouping import check_offsets
 from directranker.metrics.sorting import FloatArray, room_to_sort, sort_descending

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout, QueryClasses, classes_of
 from directranker.pairs.sampling import lower_stop, sample_pairs

@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, inlined, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import balanced_cuts, compiled, in_parallel, inlined, n_threads
 from directranker.metrics.kernels import GAINS, gain_exponent, scaled_gain
 from directranker.metrics.sorting import FloatArray, room_to_sort, sort_descending
 from directranker.pairs.classes import WORTH_A_THREAD, QueryClasses

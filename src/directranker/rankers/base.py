@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_feature_names, as_relevance, check_finite, naming_columns
+from directranker.arrays import Features, IntArray
+from directranker.data.checking import as_feature_names, as_relevance, check_finite, naming_columns
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query, means_of_queries, query_ids_of
 from directranker.errors import DataError, QueryWarning, warn_caller

@@ -24,8 +24,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from directranker.arrays import FloatArray, IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.model import Model
 from directranker.description.summing import summed
 from directranker.errors import ExportError

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, Relevance
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.data.grouping import means_of_queries, rows_of_queries
 
 __all__ = ["NOTHING_VARIES", "TrainingData"]

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts
-from directranker.data.checking import Relevance
+from directranker.arrays import IntArray, Relevance
+from directranker.compilation import even_cuts
 from directranker.data.grouping import means_of_queries
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from directranker.compilation import IntArray, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import in_parallel, n_threads
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import QueryIds, group_runs
 from directranker.data.letor import kernels

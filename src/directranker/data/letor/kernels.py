@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled, inlined
-from directranker.data.checking import Features, Relevance
+from directranker.arrays import Features, IntArray, Relevance
+from directranker.compilation import compiled, inlined
 from directranker.data.letor.numbers import (
     COLON,
     EXACT,

@@ -20,8 +20,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from directranker.arrays import Features
 from directranker.compilation import compiled, inlined
-from directranker.data.checking import Features
 from directranker.data.letor.numbers import COLON, MINUS, NEWLINE, POINT, SPACE, Position, Text
 
 __all__ = ["Plain", "make_plain", "mark_line", "plain_features"]

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.compilation import balanced_cuts, even_cuts, in_parallel, n_threads
-from directranker.data.checking import Features
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged

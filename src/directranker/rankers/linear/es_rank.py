@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from directranker.data.checking import Features
+from directranker.arrays import Features
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.sorting import FloatArray

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from directranker.arrays import Features
 from directranker.costs import Objective
 from directranker.costs.execution import run_plan
 from directranker.costs.plans import Plan, plan_of
-from directranker.data.checking import Features
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import IntArray, compiled, even_cuts, freely_summed, in_parallel
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
+from directranker.compilation import compiled, even_cuts, freely_summed, in_parallel
 from directranker.metrics.sorting import FloatArray
 
 __all__ = ["score_rows", "sum_rows", "update_scores"]

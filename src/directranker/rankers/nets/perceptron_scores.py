@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import even_cuts, in_parallel, n_threads
 from directranker.encoding.blocks import encode_rows
 from directranker.encoding.in_context import bins_of
 from directranker.encoding.piecewise_linear import PiecewiseLinear

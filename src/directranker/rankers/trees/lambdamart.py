@@ -19,9 +19,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
-from directranker.data.checking import Features
 from directranker.description.model import Model, Trees
 from directranker.errors import DataError
 from directranker.metrics import Metric
