@@ -192,11 +192,11 @@ def test_export(folder: Path) -> None:
             ["rank", "model", "test.txt", "--out", "/dev/full", "--format", "scores"],
             "No space left on device",
         ),
-        (["rank", "model", "-", "--out", "new"], "new: unknown ending"),
-        (["rank", "model", "-"], "standard input: holds no documents"),
+        (["rank", "model", "-", "--out", "new"], "new: unknown extension"),
+        (["rank", "model", "-"], "standard input: contains no documents"),
         (["evaluate", "-", "-"], "scores and data cannot both come from standard input"),
         (["rank", "model", "none.txt"], "none.txt does not exist"),
-        (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown ending '.csv'"),
+        (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown extension '.csv'"),
         (["rank", "model", "test.txt", "--format", "scores", "--top", "3"], "scores stand for all documents"),
         (
             ["explain", "model", "test.txt", "--query", "x", "--better", "1", "--worse", "2"],
@@ -377,7 +377,7 @@ def test_a_place_that_is_not_there_is_told_before_training(
     monkeypatch.setattr(RankSVM, "fit", lambda *_, **__: pytest.fail("trained in vain"))
     done = run("train", "train.txt", "--ranker", "RankSVM", "--out", "nowhere/model", cwd=folder)
     assert done.returncode == 1
-    assert done.stderr == b"directranker: the folder nowhere does not exist; make it first\n"
+    assert done.stderr == b"directranker: the folder nowhere does not exist; create it first\n"
 
 
 @pytest.mark.filterwarnings("default::directranker.TrainingWarning")

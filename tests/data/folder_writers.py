@@ -30,7 +30,7 @@ def save(folder: Path, content: str, *, overwrite: bool = True) -> None:
 
 def load(folder: Path) -> str:
     """The content, which all files must have; StorageError and the like where not."""
-    contents = folder_swap.read_unchanged(folder, lambda found: [(found / n).read_text() for n in PARTS])
+    contents = folder_swap.read_consistently(folder, lambda found: [(found / n).read_text() for n in PARTS])
     assert len(set(contents)) == 1, contents
     return contents[0]
 
@@ -113,7 +113,7 @@ def kill_folder_writers(parent: Path) -> None:
     for step in range(10_000):
         before = load(target)
         more = killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
-        if folder_swap._renameat2() is not None:
+        if folder_swap._get_renameat2() is not None:
             assert target.is_dir()  # for every program, not only for ours
         assert load(target) in (before, str(step + 1))
         if not more:
@@ -168,5 +168,5 @@ def two_writers_and_a_reader(parent: Path) -> None:
 
 if __name__ == "__main__":
     if "two-steps" in sys.argv[3:]:
-        folder_swap._renameat2 = lambda: None
+        folder_swap._get_renameat2 = lambda: None
     globals()[sys.argv[2]](Path(sys.argv[1]))

@@ -111,7 +111,7 @@ def test_binarise_and_queries_with_a_relevant_document() -> None:
     assert data.binarise(2).relevance.tolist() == [0, 0, 1, 0, 0]
     for threshold in (float("nan"), "one", None):
         for make in (data.binarise, data.only_queries_with_relevant):
-            with pytest.raises(ValueError, match=r"threshold is .*; give the label from which on"):
+            with pytest.raises(ValueError, match=r"threshold is .*; give the lowest label"):
                 make(threshold)  # type: ignore[arg-type]
     assert data.only_queries_with_relevant().query_ids.tolist() == [1, 2, 3]
     assert data.only_queries_with_relevant(2).query_ids.tolist() == [2]
@@ -121,7 +121,7 @@ def test_concatenate() -> None:
     data = small()
     first, second = data.select([0, 1, 2]), data.select([3, 4, 5])
     assert concatenate([first, second]).equals(data)
-    with pytest.raises(DataError, match="3 query ids stand in more than one data set, such as 0"):
+    with pytest.raises(DataError, match="3 query ids are in more than one data set, such as 0"):
         concatenate([first, first])
     merged = concatenate([first, first], shared_queries="merge")
     assert merged.n_queries == 3
@@ -178,7 +178,7 @@ def test_equality_is_by_bits(X: np.ndarray) -> None:
         ({"X": [[1.0]], "y": [0], "qid": [2**70]}, DataError, "does not fit 64 bits"),
         ({"X": [[1.0]], "y": [0], "document_ids": ["a", "b"]}, ValueError, "2 document ids for 1 rows"),
         ({"X": [[1.0]], "y": [0], "feature_names": ["a", "b"]}, ValueError, "2 feature names for 1 features"),
-        ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' stands twice"),
+        ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' is used twice"),
     ],
 )
 def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: type, message: str) -> None:
@@ -189,11 +189,11 @@ def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: ty
 @pytest.mark.parametrize(
     ("queries", "error", "message"),
     [
-        ([6], IndexError, "query number 6 of 6"),
-        ([-1], IndexError, "query number -1 of 6"),
-        ([1, 1], ValueError, "chosen twice"),
+        ([6], IndexError, "query index 6 is out of range; give indices from 0 to 5"),
+        ([-1], IndexError, "query index -1 is out of range"),
+        ([1, 1], ValueError, "selected twice"),
         ([True], ValueError, "mask of shape"),
-        ([0.5], TypeError, "by their numbers or by a mask"),
+        ([0.5], TypeError, "give query indices or a boolean mask"),
     ],
 )
 def test_bad_selections_are_refused(queries: list[object], error: type, message: str) -> None:
@@ -205,7 +205,7 @@ def test_offsets_and_ids_are_checked() -> None:
     X, y = np.zeros((2, 1), dtype=np.float32), np.zeros(2)
     with pytest.raises(ValueError, match="offsets go from 0 to 1"):
         RankingDataset(X, y, np.array([0, 1]), np.array([1]))
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="query id is used twice"):
         RankingDataset(X, y, np.array([0, 1, 2]), np.array([1, 1]))
     with pytest.raises(ValueError, match="1 query ids for 2 queries"):
         RankingDataset(X, y, np.array([0, 1, 2]), np.array([1]))

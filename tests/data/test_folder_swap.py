@@ -53,9 +53,9 @@ def test_two_writers_succeed_and_a_reader_gets_what_one_of_them_wrote(tmp_path: 
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With the system's exchange of names, on a file system without it, and on a system without it."""
     if request.param == "missing":
-        monkeypatch.setattr(folder_swap, "_renameat2", lambda: None)
+        monkeypatch.setattr(folder_swap, "_get_renameat2", lambda: None)
     if request.param == "unsupported":
-        monkeypatch.setattr(folder_swap, "_renameat2", lambda: lambda *_: -1)
+        monkeypatch.setattr(folder_swap, "_get_renameat2", lambda: lambda *_: -1)
         monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EINVAL)
     return str(request.param)
 
@@ -130,14 +130,14 @@ def test_a_reader_begins_again_if_the_folder_is_replaced(tmp_path: Path, way: st
             save(target, content)
         return [first, (folder / "second").read_text()]
 
-    assert folder_swap.read_unchanged(target, read) == ["third", "third"]
+    assert folder_swap.read_consistently(target, read) == ["third", "third"]
 
 
 def test_a_reader_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_swap, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(folder_swap, "MAX_READ_SECONDS", 0.1)
     save(tmp_path / "model", "0")
     with pytest.raises(StorageError, match="replaced again and again"):
-        folder_swap.read_unchanged(tmp_path / "model", lambda folder: save(folder, "1"))
+        folder_swap.read_consistently(tmp_path / "model", lambda folder: save(folder, "1"))
 
 
 def test_a_ranker_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,13 +21,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import read_folds
 from directranker.data.letor import parse_letor, read_letor
 from directranker.data.letor.writing import write_letor
 from directranker.data.storage import HEADER
 from directranker.data.streaming import stream_parquet
-from directranker.data.tabular import Columns, read_parquet, write_parquet
+from directranker.data.tabular import read_parquet, write_parquet
 from directranker.errors import DataError, StorageError
 
 
@@ -88,10 +89,10 @@ def test_text_that_was_read_is_written_with_its_comments(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("bad", ["", "a b", "a#", "x\n"])
 def test_ids_that_letor_cannot_hold_are_refused(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(DataError, match="cannot stand in LETOR text"):
+    with pytest.raises(DataError, match="cannot be written as LETOR text"):
         write_letor(RankingDataset.from_arrays([[1.0]], [0], qid=[bad]), tmp_path / "a.txt")
     if bad not in ("", "a#"):
-        with pytest.raises(DataError, match="cannot stand in LETOR text"):
+        with pytest.raises(DataError, match="cannot be written as LETOR text"):
             write_letor(RankingDataset.from_arrays([[1.0]], [0], document_ids=[bad]), tmp_path / "a.txt")
     assert names_in(tmp_path) == []
 
@@ -158,7 +159,7 @@ def test_the_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
     assert RankingDataset.from_frame(pa.Table.from_pandas(frame)).feature_names == ("bm25",)
     frame.rename_axis("age").to_parquet(path)
     assert read_parquet(path).feature_names == ("bm25",)
-    asked_for = read_parquet(path, columns=Columns(features=["bm25", "age"]))
+    asked_for = read_parquet(path, columns=ColumnRoles(features=["bm25", "age"]))
     np.testing.assert_array_equal(asked_for.features[:, 1], [7, 3, 9])
     frame.set_index("qid").to_parquet(path)
     assert read_parquet(path).query_ids.tolist() == [1, 2]
@@ -171,7 +172,7 @@ def test_the_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
         (
             {"relevance": [0], "a": [1.0]},
             {},
-            "no column 'qid'; the columns are relevance, a; name the one of the queries .* pass query=None",
+            "no column 'qid'; the columns are relevance, a; name the column of query ids .* pass query=None",
         ),
         ({"qid": [1], "a": [1.0]}, {}, "no column 'relevance'"),
         ({"qid": [1], "relevance": [0]}, {}, "no feature columns"),
@@ -207,7 +208,7 @@ def test_bad_frames_are_refused_in_words(columns: Any, options: Any, message: st
     [
         ({"query": [1, 2]}, "query is a list; give the name of one column"),
         ({"relevance": None}, "relevance is a NoneType; give the name of one column"),
-        ({"features": "a"}, "features is 'a'; give a list of names of columns"),
+        ({"features": "a"}, "features is 'a'; give a list of column names"),
     ],
 )
 def test_columns_are_given_by_name(options: Any, message: str) -> None:
@@ -253,7 +254,7 @@ def test_broken_parquet(tmp_path: Path) -> None:
         read_parquet(path)
     write_parquet(example(), path)
     with pytest.raises(DataError, match=r"data\.parquet: no column 'grade'"):
-        read_parquet(path, columns=Columns(relevance="grade"))
+        read_parquet(path, columns=ColumnRoles(relevance="grade"))
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError, match="not a readable Parquet file"):
         read_parquet(path)
@@ -332,7 +333,7 @@ def test_changed_bytes_never_crash(tmp_path_factory: Any, data: st.DataObject) -
     ("change", "message"),
     [
         ({"version": 99}, "format version 99, this directranker reads 1"),
-        ({"format": "cake"}, "not the header of a data set but of 'cake'"),
+        ({"format": "cake"}, "header of 'cake', not of a data set"),
         ({"parts": 3}, "damaged header"),
         ({"parts": {"../../etc/passwd": {"bytes": 3}}}, "passwd is missing"),
         ({"feature_names": ["a"]}, "do not fit together"),
@@ -385,6 +386,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 import resource, signal, sys
 import numpy as np
 from pathlib import Path
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.letor.writing import write_letor
 from directranker.data.tabular import write_parquet

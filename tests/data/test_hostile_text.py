@@ -122,7 +122,7 @@ def test_text_may_come_through_a_pipe(tmp_path: Path, reader: Reader, name: str)
 
 
 def test_parquet_without_its_ending_is_told(tmp_path: Path, reader: Reader) -> None:
-    with pytest.raises(DataError, match=r"data: holds Parquet; give it a name that ends in .parquet"):
+    with pytest.raises(DataError, match=r"data: contains Parquet; give it a name that ends in .parquet"):
         through_pipe(tmp_path / "data", b"PAR1 and more", reader)
 
 

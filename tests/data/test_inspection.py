@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from directranker.data import inspection as module
 from directranker.data import inspection_kernels as kernels
 from directranker.data.dataset import RankingDataset
-from directranker.data.findings import percent
+from directranker.data.findings import format_percent
 from directranker.data.inspection import Inspection, ListLengths, inspect_dataset, inspect_fold
 from directranker.data.letor import read_letor
 
@@ -277,7 +277,7 @@ def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
     ("share", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
 )
 def test_shares_are_never_rounded_to_none_or_all(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert format_percent(share) == text
 
 
 def odd_data() -> RankingDataset:
@@ -326,7 +326,7 @@ def test_queries_shared_by_parts() -> None:
     assert fold.parts == {name: inspect_dataset(part) for name, part in parts.items()}
     (finding,) = fold.findings
     assert (finding.kind, finding.count, finding.examples) == ("shared-queries", 2, ("110", "111"))
-    assert finding.message == "2 of 12 queries (17 %) of train stand in vali too, e.g. query 110"
+    assert finding.message == "2 of 12 queries (17 %) of train are also in vali, e.g. query 110"
     assert finding.severity == "warning"
 
 

@@ -90,7 +90,7 @@ def test_agreement_as_defined(
 ) -> None:
     data = RankingDataset.from_arrays(values[:, None], labels, qid=qid)
     codes = np.unique(data.relevance, return_inverse=True)[1]
-    like, unlike, _ = kernels.column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
+    like, unlike, _ = kernels.count_column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
     assert (like, unlike) == literal_agreement(data, 0, lowest)
 
 
@@ -114,6 +114,6 @@ def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float
 def test_surprise_is_the_improbability_of_the_right_order(labels: list[int]) -> None:
     codes = np.unique(labels, return_inverse=True)[1]
     offsets = np.array([0, len(labels)])
-    surprise = kernels.column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
+    surprise = kernels.count_column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
     orders = {(0, 0, 1, 1, 1): 5 * 4 / 2, (0, 1, 2, 2): 4 * 3, (3, 3): 1}[tuple(labels)]
     assert np.exp(surprise) == pytest.approx(orders)

@@ -68,8 +68,8 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("nan qid:1 1:1", "t:1: the label 'nan' is not a finite number"),
         ("1e999 qid:1 1:1", "t:1: the label '1e999' is not a finite number"),
         ("0 qid:1 1:1\n0 qid: 1:1", "t:2: qid: without an id"),
-        ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must grow"),
-        ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must grow"),
+        ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must increase"),
+        ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must increase"),
         ("0 qid:1 0:1", "t:1: feature index 0; indices start at 1 unless zero_based is set"),
         ("0 qid:1 1:1 100001:2", "t:1: feature index 100001 is higher than the 100000 features allowed"),
         ("0 qid:1 99999999999999999999:2", "t:1: feature index 99999999999999999999 is higher than"),
@@ -95,8 +95,8 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("0 qid:1 1:1\r0 qid:1 1:1", "t:1: the value of '1:1' is not a number"),
         ("0 qid:1 1:1\x00", "t:1: the value of '1:1\x00' is not a number"),
         ("0 qid:1 1:" + "a" * 100, "t:1: the value of '1:" + "a" * 38 + "…' is not a number"),
-        ("", "t: holds no documents"),
-        ("# nothing\n\n  \n", "t: holds no documents"),
+        ("", "t: contains no documents"),
+        ("# nothing\n\n  \n", "t: contains no documents"),
         ("0 qid:1\n", "t: no line has a feature"),
     ],
 )
@@ -152,7 +152,7 @@ def test_the_first_fault_of_many_blocks_is_told(tmp_path: Path, monkeypatch: pyt
     lines[1200] = lines[1700] = b"0 qid:x y\n"
     monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 200)
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
-    monkeypatch.setattr(letor_builder, "n_threads", lambda: 4)
+    monkeypatch.setattr(letor_builder, "get_n_threads", lambda: 4)
     path = tmp_path / "cut.txt.gz"
     path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # its end is missing too
     for _ in range(20):
@@ -186,7 +186,7 @@ def test_gzip_is_read_and_a_cut_off_one_refused(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(text))
     assert read_letor(path).equals(parse_letor(text))
     path.write_bytes(gzip.compress(text)[:-2000])
-    with pytest.raises(LetorError, match=r"data\.txt\.gz: damaged or cut off gzip file"):
+    with pytest.raises(LetorError, match=r"data\.txt\.gz: damaged or truncated gzip file"):
         read_letor(path)
 
 
@@ -210,7 +210,7 @@ def test_missing_file_folder_and_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a folder"):
         read_letor(tmp_path)
     (tmp_path / "empty.txt").touch()
-    with pytest.raises(LetorError, match=r"empty\.txt: holds no documents"):
+    with pytest.raises(LetorError, match=r"empty\.txt: contains no documents"):
         read_letor(tmp_path / "empty.txt")
 
 

@@ -85,7 +85,7 @@ def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyP
     whole = parse_letor(text)
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
     monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(letor_builder, "n_threads", lambda: 3)
+    monkeypatch.setattr(letor_builder, "get_n_threads", lambda: 3)
     assert parse_letor(text).equals(whole)
     check_against_literal(text)
     broken = text.replace(b"qid:30 ", b"qid:30 x ", 1)
@@ -245,7 +245,7 @@ for number in range(3000):
         inside[at : at + len(text)] = np.frombuffer(text, dtype=np.uint8)
         whole = inside[: len(text)] if at == 0 else inside
         rows = text.count(b"\\n")
-        letor_kernels.parse_piece(
+        letor_kernels.parse_block(
             whole, Position(at), Position(at + len(text)), np.empty((rows, 5), dtype=np.float32),
             np.empty(rows), np.empty((500, 5), dtype=np.int64), 0, 1, 100, 0.0, True,
         )

@@ -46,7 +46,7 @@ def test_blocks_of_any_size(block_bytes: int, data: RankingDataset, tmp_path: Pa
 def test_a_query_that_comes_back_is_told() -> None:
     text = b"0 qid:1 1:5\n0 qid:2 1:5\n0 qid:3 1:5\n0 qid:1 1:7\n"
     for block_bytes in (12, 1000):
-        with pytest.raises(DataError, match="do not stand together"):
+        with pytest.raises(DataError, match="are not contiguous"):
             list(stream_letor(io.BytesIO(text), block_bytes=block_bytes))
 
 

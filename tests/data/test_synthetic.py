@@ -198,7 +198,7 @@ def test_wrong_labels_and_parameters_are_refused() -> None:
             noisy_labels(labels, sigma=1.0, n_classes=5)
     with pytest.raises(ValueError, match=r"means have shape \(1, 2\) and deviations \(1, 1\)"):
         GaussianClasses(np.zeros((1, 2)), np.ones((1, 1)))
-    with pytest.raises(ValueError, match="deviations not below 0"):
+    with pytest.raises(ValueError, match="deviations not negative"):
         GaussianClasses(np.zeros((1, 1)), -np.ones((1, 1)))
 
 

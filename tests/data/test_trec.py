@@ -11,9 +11,9 @@ import pytest
 from directranker import DataError, RankingDataset, evaluate, example_dataset
 from directranker.data.score_files import read_scores
 from directranker.data.trec import (
-    document_names,
-    judged_run,
-    looks_like_qrels,
+    is_qrels_line,
+    judge_run,
+    list_document_ids,
     read_qrels,
     read_run,
     write_qrels,
@@ -36,7 +36,7 @@ def test_runs_and_qrels_measure_as_trec_eval_does(
 ) -> None:
     write_run(data, scores, tmp_path / "a.run")
     write_qrels(data, tmp_path / "a.qrels")
-    judged = judged_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"))
+    judged = judge_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"))
     ours = evaluate(
         judged.relevance, judged.scores, qid=judged.qid, metrics=["ndcg@10", "map"], convention="trec"
     )
@@ -47,8 +47,8 @@ def test_runs_and_qrels_measure_as_trec_eval_does(
     )
     assert ours["ndcg@10"] == pytest.approx(theirs[ir_measures.nDCG @ 10])
     assert ours["map"] == pytest.approx(theirs[ir_measures.AP])
-    assert looks_like_qrels((tmp_path / "a.qrels").read_bytes().splitlines()[0])
-    assert not looks_like_qrels((tmp_path / "a.run").read_bytes().splitlines()[0])
+    assert is_qrels_line((tmp_path / "a.qrels").read_bytes().splitlines()[0])
+    assert not is_qrels_line((tmp_path / "a.run").read_bytes().splitlines()[0])
 
 
 @pytest.mark.parametrize("top", [1, 3, 12])
@@ -63,8 +63,8 @@ def test_what_a_run_lacks_counts_as_not_found(
         line for line in lines if int(line.split()[3]) <= top and line.split()[0] != str(data.query_ids[1])
     ]
     (tmp_path / "a.run").write_text("\n".join(kept) + "\n")
-    judged = judged_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"), depth=10)
-    assert judged.n_not_found > 0
+    judged = judge_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"), depth=10)
+    assert judged.n_not_retrieved > 0
     theirs = ir_measures.calc_aggregate(
         [ir_measures.parse_measure(name) for name in ("nDCG@10", "nDCG", "AP", "P@5", "RR")],
         list(ir_measures.read_trec_qrels(str(tmp_path / "a.qrels"))),
@@ -72,11 +72,11 @@ def test_what_a_run_lacks_counts_as_not_found(
     )
     names = {"nDCG@10": "ndcg@10", "nDCG": "ndcg", "AP": "map", "P@5": "p@5", "RR": "mrr"}
     for measure, value in theirs.items():
-        name = judged.cut(names[str(measure)])
+        name = judged.add_cutoff(names[str(measure)])
         ours = evaluate(judged.relevance, judged.scores, qid=judged.qid, metrics=name, convention="trec")
         assert ours[name] == pytest.approx(value), name
     with pytest.raises(DataError, match="needs a cut-off"):
-        judged.cut("p")
+        judged.add_cutoff("p")
 
 
 def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_rows_in_any_order_keep_their_scores(tmp_path: Path) -> None:
         ("1 Q0 a 1 x t\n", "a.run:1: not a line of run"),
         ("1 Q0 a 1 1 t\n1 Q0 a\n", "a.run:2: not a line of run"),
         ("1 Q0 a 1 nan t\n", "a.run:1: not a line of run"),
-        ("1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", "a.run:2: document 'a' of query '1' stands twice"),
-        ("", "holds no lines"),
+        ("1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", "a.run:2: document 'a' of query '1' appears twice"),
+        ("", "contains no lines"),
     ],
 )
 def test_broken_runs(text: str, message: str, tmp_path: Path) -> None:
@@ -122,15 +122,15 @@ def test_broken_runs(text: str, message: str, tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_told(data: RankingDataset, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no query in common"):
-        judged_run({("1", "a"): 1.0}, {("2", "a"): 0.0})
-    query, document = data.query_ids[0], document_names(data)[0]
+        judge_run({("1", "a"): 1.0}, {("2", "a"): 0.0})
+    query, document = data.query_ids[0], list_document_ids(data)[0]
     (tmp_path / "best.run").write_text(f"{query} Q0 {document} 1 0.5 mine\n")
     with pytest.raises(
-        DataError, match=r"has no score for \d+ of .* compare a run of the best ones with qrels"
+        DataError, match=r"has no score for \d+ of .* evaluate a run of the top documents against qrels"
     ):
         read_scores(tmp_path / "best.run", data)
     (tmp_path / "ranklib.txt").write_text("x 0 1\n" * data.n_documents)
     with pytest.raises(DataError, match="the data has no document 0 of query 'x'"):
         read_scores(tmp_path / "ranklib.txt", data)
-    with pytest.raises(DataError, match="whole labels"):
+    with pytest.raises(DataError, match="integer labels"):
         write_qrels(RankingDataset.from_arrays([[1.0]], [0.5]), tmp_path / "a.qrels")
