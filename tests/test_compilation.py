@@ -18,7 +18,7 @@ from directranker.compilation import ANNOUNCEMENT, run_in_parallel, split_evenly
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
-def test_even_cuts_cover_everything_once(n: int, parts: int) -> None:
+def test_split_evenly_covers_everything_once(n: int, parts: int) -> None:
     cuts = split_evenly(n, parts)
     assert [row for start, stop in pairwise(cuts) for row in range(start, stop)] == list(range(n))
     lengths = np.diff(cuts)
@@ -26,14 +26,14 @@ def test_even_cuts_cover_everything_once(n: int, parts: int) -> None:
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 8))
-def test_balanced_cuts_cover_all_queries_once(lengths: list[int], parts: int) -> None:
+def test_split_queries_evenly_covers_all_queries_once(lengths: list[int], parts: int) -> None:
     cuts = split_queries_evenly(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), parts)
     assert cuts == sorted(set(cuts))
     assert (cuts[0], cuts[-1]) == (0, len(lengths))
     assert len(cuts) <= parts + 1
 
 
-def test_pieces_run_at_the_same_time_and_errors_come_through() -> None:
+def test_slices_run_concurrently_and_errors_propagate() -> None:
     both = threading.Barrier(2, timeout=10)
     assert len(run_in_parallel(lambda start, stop: both.wait(), [0, 1, 2])) == 2
 
@@ -68,7 +68,7 @@ def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_pa
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_threads_start_anew_in_a_forked_process() -> None:
+def test_a_forked_process_starts_its_own_threads() -> None:
     work = [0, 1, 2]
     run_in_parallel(lambda start, stop: start, work)
     child = os.fork()

@@ -53,7 +53,7 @@ def forked(work: Callable[[], None]) -> int:
     os._exit(0)
 
 
-def killed_before(step: int, work: Callable[[], None]) -> bool:
+def is_killed_before(step: int, work: Callable[[], None]) -> bool:
     """Do it in a process that is killed before its step of this number; False if it has fewer."""
 
     def limited() -> None:
@@ -112,7 +112,7 @@ def kill_folder_writers(parent: Path) -> None:
     save(target, "0")
     for step in range(10_000):
         before = load(target)
-        more = killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
+        more = is_killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
         if folder_swap._get_renameat2() is not None:
             assert target.is_dir()  # for every program, not only for ours
         assert load(target) in (before, str(step + 1))
@@ -137,7 +137,7 @@ def kill_file_writers(parent: Path) -> None:
     write("0")
     for step in range(10_000):
         before = target.read_text()
-        more = killed_before(step, lambda step=step: write(str(step + 1)))  # type: ignore[misc]
+        more = is_killed_before(step, lambda step=step: write(str(step + 1)))  # type: ignore[misc]
         assert target.read_text() in (before, str(step + 1))
         if not more:
             break
@@ -145,7 +145,7 @@ def kill_file_writers(parent: Path) -> None:
     assert names(parent) == ["numbers.txt"]
 
 
-def two_writers_and_a_reader(parent: Path) -> None:
+def run_two_writers_and_a_reader(parent: Path) -> None:
     """All saves succeed, and each read gives what one of them wrote."""
     target = parent / "model"
     save(target, "0")

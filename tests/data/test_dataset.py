@@ -31,7 +31,7 @@ query_ids = st.one_of(
 
 
 @given(query_ids)
-def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
+def test_grouping_matches_a_literal_implementation(qid: list[int | str]) -> None:
     grouping = group_by_query(qid, n_rows=len(qid))
     rows: dict[int | str, list[int]] = {}
     for row, query in enumerate(qid):
@@ -43,7 +43,7 @@ def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
 
 
 @given(query_ids)
-def test_the_order_of_the_source_is_given_on_request(qid: list[int] | list[str]) -> None:
+def test_to_source_order_inverts_the_grouping(qid: list[int] | list[str]) -> None:
     rows = np.arange(len(qid), dtype=np.float32)
     data = RankingDataset.from_arrays(rows[:, None], rows, qid=qid)
     np.testing.assert_array_equal(data.to_source_order(data.features[:, 0]), rows)
@@ -59,7 +59,7 @@ def test_document_ids_move_with_their_rows() -> None:
     assert data.qid.tolist() == [1, 1, 2]
 
 
-def test_nothing_can_be_changed() -> None:
+def test_dataset_is_immutable() -> None:
     data = small()
     for array in (data.features, data.relevance, data.offsets, data.query_ids, data.qid, data.document_ids):
         assert array is not None
@@ -72,7 +72,7 @@ def test_nothing_can_be_changed() -> None:
     X[0] = 1  # the caller's own array stays writable
 
 
-def test_select_takes_whole_queries() -> None:
+def test_select_returns_complete_queries() -> None:
     data = small()
     for queries in ([4, 1], [2, 3, 4], [], data.query_ids % 2 == 0):
         chosen = data.select(queries)
@@ -87,7 +87,7 @@ def test_select_takes_whole_queries() -> None:
     assert np.shares_memory(data.select([1, 2]).features, data.features)
 
 
-def test_split_never_cuts_a_query_and_repeats_by_seed() -> None:
+def test_split_keeps_queries_together_and_is_reproducible() -> None:
     data = small(50)
     parts = data.split(0.6, 0.2, random_state=3)
     assert [part.n_queries for part in parts] == [30, 10, 10]
@@ -135,7 +135,7 @@ def test_concatenate() -> None:
 
 
 @given(arrays(np.float32, (3, 2)))
-def test_equality_is_by_bits(X: np.ndarray) -> None:
+def test_equals_compares_bits(X: np.ndarray) -> None:
     one = RankingDataset.from_arrays(X, [0, 1, 2])
     assert one.equals(RankingDataset.from_arrays(X.copy(), [0, 1, 2]))
     assert not one.equals(RankingDataset.from_arrays(X, [0, 1, 3]))
@@ -181,7 +181,7 @@ def test_equality_is_by_bits(X: np.ndarray) -> None:
         ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' is used twice"),
     ],
 )
-def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: type, message: str) -> None:
+def test_invalid_arrays_raise(arguments: dict[str, object], error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         RankingDataset.from_arrays(**arguments)  # type: ignore[arg-type]
 
@@ -196,12 +196,12 @@ def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: ty
         ([0.5], TypeError, "give query indices or a boolean mask"),
     ],
 )
-def test_bad_selections_are_refused(queries: list[object], error: type, message: str) -> None:
+def test_invalid_selections_raise(queries: list[object], error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         small().select(queries)  # type: ignore[arg-type]
 
 
-def test_offsets_and_ids_are_checked() -> None:
+def test_invalid_offsets_and_ids_raise() -> None:
     X, y = np.zeros((2, 1), dtype=np.float32), np.zeros(2)
     with pytest.raises(ValueError, match="offsets go from 0 to 1"):
         RankingDataset(X, y, np.array([0, 1]), np.array([1]))

@@ -31,7 +31,7 @@ def run_case(case: str, folder: Path, way: str = "exchange") -> None:
 
 
 @BOTH
-def test_a_kill_at_any_step_leaves_a_whole_folder(tmp_path: Path, way: str) -> None:
+def test_a_kill_at_any_step_leaves_a_complete_folder(tmp_path: Path, way: str) -> None:
     run_case("kill_folder_writers", tmp_path, way)
 
 
@@ -40,13 +40,13 @@ def test_an_interrupt_at_any_step_leaves_nothing_else(tmp_path: Path, way: str) 
     run_case("interrupt_writers", tmp_path, way)
 
 
-def test_a_kill_at_any_step_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_a_kill_at_any_step_leaves_a_complete_file(tmp_path: Path) -> None:
     run_case("kill_file_writers", tmp_path)
 
 
 @BOTH
-def test_two_writers_succeed_and_a_reader_gets_what_one_of_them_wrote(tmp_path: Path, way: str) -> None:
-    run_case("two_writers_and_a_reader", tmp_path, way)
+def test_concurrent_writers_succeed_and_readers_see_one_version(tmp_path: Path, way: str) -> None:
+    run_case("run_two_writers_and_a_reader", tmp_path, way)
 
 
 @pytest.fixture(params=["exchange", "unsupported", "missing"])
@@ -61,7 +61,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("there", ["nothing", "folder", "empty folder", "file", "link", "dangling link"])
-def test_a_folder_takes_the_place_of_anything(tmp_path: Path, way: str, there: str) -> None:
+def test_a_folder_replaces_any_target(tmp_path: Path, way: str, there: str) -> None:
     target, other = tmp_path / "model", tmp_path / "other"
     save(other, "other")
     match there:
@@ -84,7 +84,7 @@ def test_a_folder_takes_the_place_of_anything(tmp_path: Path, way: str, there: s
     assert names(tmp_path) == ["model", "other"]
 
 
-def test_without_overwriting_the_second_of_two_writers_raises(tmp_path: Path, way: str) -> None:
+def test_without_overwrite_the_second_writer_raises(tmp_path: Path, way: str) -> None:
     target = tmp_path / "model"
     with ExitStack() as stack:
         temporary = stack.enter_context(write_folder_atomically(target, overwrite=False))
@@ -96,7 +96,7 @@ def test_without_overwriting_the_second_of_two_writers_raises(tmp_path: Path, wa
     assert names(tmp_path) == ["model"]
 
 
-def test_what_a_living_writer_has_is_not_removed(tmp_path: Path) -> None:
+def test_a_running_writers_folder_is_not_removed(tmp_path: Path) -> None:
     target = tmp_path / "model"
     (tmp_path / ".model.abandond.partial").mkdir()
     (tmp_path / ".model.of-a-user.partial").mkdir()
@@ -108,7 +108,7 @@ def test_what_a_living_writer_has_is_not_removed(tmp_path: Path) -> None:
     assert not mine.exists()
 
 
-def test_a_folder_that_was_moved_aside_is_found(tmp_path: Path) -> None:
+def test_a_folder_that_was_moved_aside_is_recovered(tmp_path: Path) -> None:
     target, aside = tmp_path / "model", tmp_path / ".model.0123abcd.old"
     save(target, "old")
     target.rename(aside)
@@ -120,7 +120,7 @@ def test_a_folder_that_was_moved_aside_is_found(tmp_path: Path) -> None:
     assert names(tmp_path) == ["model"]
 
 
-def test_a_reader_begins_again_if_the_folder_is_replaced(tmp_path: Path, way: str) -> None:
+def test_a_reader_retries_if_the_folder_is_replaced(tmp_path: Path, way: str) -> None:
     target, contents = tmp_path / "model", iter(["second", "third"])
     save(target, "first")
 
@@ -133,14 +133,14 @@ def test_a_reader_begins_again_if_the_folder_is_replaced(tmp_path: Path, way: st
     assert folder_swap.read_consistently(target, read) == ["third", "third"]
 
 
-def test_a_reader_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_gives_up_after_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_swap, "MAX_READ_SECONDS", 0.1)
     save(tmp_path / "model", "0")
     with pytest.raises(StorageError, match="replaced again and again"):
         folder_swap.read_consistently(tmp_path / "model", lambda folder: save(folder, "1"))
 
 
-def test_a_ranker_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ranker_replaced_during_loading_is_loaded_consistently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = example_dataset().select(range(20))
     old, new = (RankSVM(alpha=alpha).fit(data) for alpha in (1, 100))
     old.save(tmp_path / "model")

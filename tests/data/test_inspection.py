@@ -56,13 +56,13 @@ def test_queries_without_relevant() -> None:
     assert findings(data, threshold=0.5) == {}
 
 
-def test_queries_of_one_class() -> None:
+def test_queries_with_one_label() -> None:
     finding = only(from_lists([0, 1], [1, 1, 1], [2, 0]), "one-class-queries")
     assert (finding.count, finding.examples) == (1, ("q1",))
     assert finding.message == "1 of 3 queries (33 %) has the same label for all documents, e.g. query q1"
 
 
-def test_queries_of_grades_that_are_all_relevant() -> None:
+def test_queries_with_only_relevant_documents() -> None:
     stars = from_lists([1, 5, 3], [0, 1], [2, 4])
     finding = only(stars, "only-relevant-queries")
     assert (finding.count, finding.examples) == (2, ("q0", "q2"))
@@ -70,11 +70,11 @@ def test_queries_of_grades_that_are_all_relevant() -> None:
     assert "only-relevant-queries" not in findings(stars, threshold=3.0)
 
 
-def test_labels_that_change_between_queries_are_no_second_class() -> None:
+def test_labels_that_change_only_between_queries() -> None:
     assert only(from_lists([1, 1], [2, 2], [1, 1]), "one-class-queries").count == 3
 
 
-def test_queries_of_one_document_are_not_of_one_class() -> None:
+def test_single_document_queries() -> None:
     finding = only(from_lists([0, 1], [1], [0, 1], [2]), "single-document-queries")
     assert (finding.count, finding.examples) == (2, ("q1", "q3"))
     assert finding.message == "2 of 4 queries (50 %) have only one document, e.g. query q1"
@@ -100,14 +100,14 @@ def test_constant_features(value: float) -> None:
     assert finding.message == expected
 
 
-def test_ten_examples_are_enough() -> None:
+def test_at_most_ten_examples() -> None:
     features = np.ones((2, 12))
     features[1, 11] = 2
     finding = findings(RankingDataset.from_arrays(features, [0, 1]))["constant-features"]
     assert (finding.count, len(finding.examples)) == (11, 10)
 
 
-def test_a_value_that_is_sometimes_missing_is_not_constant() -> None:
+def test_a_partly_missing_value_is_not_constant() -> None:
     only(with_column(clean(), 1, np.where(np.arange(120) % 7, 7.0, NAN)), "nan-values")
 
 
@@ -132,7 +132,7 @@ def test_missing_features_are_neither_constant_nor_duplicate() -> None:
     assert found["nan-values"].count == 240
 
 
-def test_all_bit_patterns_of_nan_are_one_value() -> None:
+def test_all_bit_patterns_of_nan_are_equal() -> None:
     patterns = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF], dtype=np.uint32)
     column = np.append(patterns, np.uint32(0)).view(np.float32)
     data = RankingDataset.from_arrays(np.column_stack([column, column[[1, 2, 3, 0, 4]]]), [0, 1, 0, 1, 2])
@@ -181,13 +181,13 @@ def test_contradicting_documents() -> None:
     )
 
 
-def test_documents_are_named_by_their_id() -> None:
+def test_examples_name_documents_by_id() -> None:
     data = RankingDataset.from_arrays([[1.0]] * 3, [0, 0, 1], document_ids=["GX1", "GX2", ""])
     place = "document GX1 (label 0) and row 2 (label 1) of query 0"
     assert findings(data)["contradicting-documents"].examples == (place,)
 
 
-def test_leaking_features_the_worst_first() -> None:
+def test_leaking_features_are_sorted_worst_first() -> None:
     data = clean()
     noisy = data.relevance.copy()
     noisy[0] = 1.5  # above the three documents of label 1 in its query: 3 of 12 · 33 pairs wrong
@@ -207,7 +207,7 @@ def test_a_leak_may_have_missing_values() -> None:
 
 
 @pytest.mark.parametrize(("only_relevant", "suffix"), [(True, ")"), (False, ", reversed)")])
-def test_being_missing_may_leak(only_relevant: bool, suffix: str) -> None:
+def test_missingness_may_leak(only_relevant: bool, suffix: str) -> None:
     data = clean().binarise(1)
     has_value = (data.relevance == 1) == only_relevant
     data = with_column(data, 0, np.where(has_value, data.features[:, 0], NAN))
@@ -228,7 +228,7 @@ def test_being_missing_may_leak(only_relevant: bool, suffix: str) -> None:
         (1, [0] * 14 + [1] * 14, True),  # one in 40,116,600
     ],
 )
-def test_luck_is_no_leak(n_queries: int, labels: list[int], leaks: bool) -> None:
+def test_agreement_by_chance_is_not_a_leak(n_queries: int, labels: list[int], leaks: bool) -> None:
     data = clean(n_queries, len(labels))
     relevance = np.tile(labels, n_queries)
     features = np.column_stack([relevance, data.features[:, 1:]])
@@ -236,7 +236,7 @@ def test_luck_is_no_leak(n_queries: int, labels: list[int], leaks: bool) -> None
     assert ("leaking-features" in found) == leaks
 
 
-def test_a_feature_of_the_query_cannot_leak() -> None:
+def test_a_query_level_feature_cannot_leak() -> None:
     data = clean()
     assert findings(with_column(data, 0, data.qid)) == {}
 
@@ -264,7 +264,7 @@ def test_label_counts(labels: Any, expected: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 0), (1, 3), (5, 0)])
 @pytest.mark.parametrize("value", [0.0, NAN, INF])
-def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
+def test_tiny_data(shape: tuple[int, int], value: float) -> None:
     data = RankingDataset.from_arrays(np.full(shape, value), np.arange(shape[0]))
     inspection = inspect_dataset(data)
     assert (inspection.n_documents, inspection.n_features) == shape
@@ -276,7 +276,7 @@ def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
 @pytest.mark.parametrize(
     ("share", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
 )
-def test_shares_are_never_rounded_to_none_or_all(share: float, text: str) -> None:
+def test_format_percent_never_rounds_to_0_or_100(share: float, text: str) -> None:
     assert format_percent(share) == text
 
 
@@ -290,7 +290,7 @@ def odd_data() -> RankingDataset:
 
 
 @pytest.mark.parametrize("layout", ["fortran", "strided", "mapped"])
-def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
+def test_memory_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
     data = odd_data()
     features: Any = np.asfortranarray(data.features)
     if layout == "strided":
@@ -303,7 +303,7 @@ def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
     assert len(inspect_dataset(data).findings) == 6
 
 
-def test_equal_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hash_collisions_are_not_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
     data, scan = odd_data(), kernels.scan_features
     expected = inspect_dataset(data)
 
@@ -315,7 +315,7 @@ def test_equal_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyP
     assert inspect_dataset(data) == expected
 
 
-def test_queries_shared_by_parts() -> None:
+def test_queries_shared_by_splits() -> None:
     train, vali, test = clean(), clean(seed=1), clean(seed=2)
     parts = {
         "train": train,
@@ -336,7 +336,7 @@ def moved(data: RankingDataset, **changes: Any) -> RankingDataset:
     return RankingDataset.from_arrays(**options)
 
 
-def test_parts_with_different_features() -> None:
+def test_splits_with_different_features() -> None:
     data = clean()
     (finding,) = inspect_fold({"train": data, "test": moved(data, X=data.features[:, :3])}).findings
     assert (finding.kind, finding.count, finding.severity) == ("differing-features", 1, "warning")
@@ -346,7 +346,7 @@ def test_parts_with_different_features() -> None:
     assert (finding.count, finding.examples[0]) == (4, "column 0 is 'feature_1' in a and 'x' in b")
 
 
-def test_labels_that_training_has_not() -> None:
+def test_labels_unseen_in_training() -> None:
     data = clean()
     parts = {"test": moved(data, y=data.relevance * 2), "train": data}
     (finding,) = inspect_fold(parts).findings
@@ -356,12 +356,12 @@ def test_labels_that_training_has_not() -> None:
     assert inspect_fold(measured).findings == ()
 
 
-def test_a_fold_needs_parts() -> None:
-    with pytest.raises(ValueError, match="no parts to inspect; give a mapping"):
+def test_a_fold_without_splits_raises() -> None:
+    with pytest.raises(ValueError, match="no splits to inspect; give a mapping"):
         inspect_fold({})
 
 
-def test_json_and_back() -> None:
+def test_json_round_trip() -> None:
     one = inspect_dataset(odd_data()).to_dict()
     fold = inspect_fold({"train": odd_data(), "test": odd_data()}).to_dict()
     for plain in (one, fold):
@@ -373,7 +373,7 @@ def test_json_and_back() -> None:
     assert one["list_lengths"] == {"minimum": 15, "median": 15.0, "mean": 15.0, "maximum": 15}
 
 
-def test_the_findings_of_mq2008(real_data: Path) -> None:
+def test_findings_of_mq2008(real_data: Path) -> None:
     """The counts were taken from the text by a literal count over pairs of lines."""
     folder = real_data / "MQ2008" / "Fold1"
     fold = inspect_fold({name: read_letor(folder / f"{name}.txt") for name in ("train", "vali", "test")})

@@ -28,7 +28,7 @@ def key(values: NDArray[Any]) -> tuple[Any, ...]:
 
 @few_examples
 @given(arrays(np.float32, st.tuples(st.integers(2, 4), st.integers(1, 12)), elements=ODD_VALUES))
-def test_duplicates_as_defined(features: NDArray[np.float32]) -> None:
+def test_duplicates_match_the_definition(features: NDArray[np.float32]) -> None:
     columns = [key(column) for column in features.T]
     expected = tuple(
         f"'feature_{number + 1}' equals 'feature_{columns.index(column) + 1}'"
@@ -43,7 +43,7 @@ def test_duplicates_as_defined(features: NDArray[np.float32]) -> None:
 
 @few_examples
 @given(arrays(np.float32, st.tuples(st.integers(1, 30), st.integers(1, 2)), elements=ODD_VALUES), st.data())
-def test_contradictions_as_defined(features: NDArray[np.float32], draw: st.DataObject) -> None:
+def test_contradictions_match_the_definition(features: NDArray[np.float32], draw: st.DataObject) -> None:
     n_rows = len(features)
     labels = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
     qid = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
@@ -85,7 +85,7 @@ def literal_agreement(data: RankingDataset, column: int, lowest: bool) -> tuple[
     arrays(np.int64, 30, elements=st.integers(0, 3)),
     st.booleans(),
 )
-def test_agreement_as_defined(
+def test_agreement_matches_the_definition(
     values: NDArray[np.float32], labels: NDArray[np.float64], qid: NDArray[np.int64], lowest: bool
 ) -> None:
     data = RankingDataset.from_arrays(values[:, None], labels, qid=qid)
@@ -96,7 +96,7 @@ def test_agreement_as_defined(
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.floats(0, 0.06))
-def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float) -> None:
+def test_leaks_match_the_definition_despite_early_stopping(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     data = clean(n_queries=8, n_features=4, seed=seed)
     for column in range(3):
@@ -111,7 +111,7 @@ def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1], [0, 1, 2, 2], [3, 3]])
-def test_surprise_is_the_improbability_of_the_right_order(labels: list[int]) -> None:
+def test_surprise_is_the_log_number_of_distinct_orders(labels: list[int]) -> None:
     codes = np.unique(labels, return_inverse=True)[1]
     offsets = np.array([0, len(labels)])
     surprise = kernels.count_column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]

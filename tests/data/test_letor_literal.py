@@ -72,7 +72,7 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     lines = []
     for row in range(300):
@@ -120,7 +120,7 @@ structured_texts = st.lists(structured_lines | st.sampled_from(["", " ", "#c", "
 
 @settings(max_examples=500)
 @given(structured_texts, st.booleans())
-def test_structured_lines_read_as_the_literal_reader_does(text: bytes, allow_non_finite: bool) -> None:
+def test_structured_lines_match_the_literal_reader(text: bytes, allow_non_finite: bool) -> None:
     check_against_literal(text, allow_non_finite=allow_non_finite)
 
 
@@ -132,7 +132,7 @@ odd_tokens = st.text("0123456789.:- #\r\t\x00/;", max_size=12)
 @given(
     st.lists(plain_values | odd_tokens, min_size=1, max_size=8), st.integers(0, 3), st.sampled_from([1, 2])
 )
-def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: int, step: int) -> None:
+def test_plain_parser_matches_the_literal_reader(tokens: list[str], at: int, step: int) -> None:
     """Behind a first line, plain features with something odd among them."""
     values = [*("12345678" for _ in range(at)), *tokens, "-0", "0.1234567", "1"]
     features = " ".join(f"{1 + step * i}:{value}" for i, value in enumerate(values))
@@ -170,7 +170,7 @@ def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: in
     ],
 )
 @pytest.mark.parametrize("index", ["3", "03", "5", "2", "00000003", "000000003", "3 ", " 3", "4097"])
-def test_what_is_almost_plain(value: str, index: str) -> None:
+def test_almost_plain_features_match_the_literal_reader(value: str, index: str) -> None:
     text = f"0 qid:1 4098:1\n0 qid:1 1:1 2:2 {index}:{value} 4098:7\n"
     check_against_literal(text.encode())
 
@@ -187,17 +187,17 @@ def test_lines_longer_than_a_block_and_more_columns_than_keys() -> None:
 
 @settings(max_examples=400)
 @given(st.binary(max_size=60) | st.text("0123456789.:+-eE#qidnaf \t\r\n", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused_with_a_line(text: bytes) -> None:
+def test_any_bytes_are_read_or_raise_with_a_line_number(text: bytes) -> None:
     check_against_literal(text)
 
 
 @settings(max_examples=500)
 @given(finite_numbers)
-def test_single_numbers_round_like_python(token: str) -> None:
+def test_numbers_round_as_in_python(token: str) -> None:
     check_against_literal(f"1 qid:1 1:{token}\n".encode())
 
 
-def test_kernel_never_leaves_its_buffer(tmp_path: Path) -> None:
+def test_kernel_stays_within_its_buffer(tmp_path: Path) -> None:
     """The same kernel with every index checked, on texts that end anywhere."""
     script = """
 import numpy as np
@@ -221,7 +221,7 @@ for length in range(400):
     assert done.returncode == 0, done.stderr
 
 
-def test_words_are_loaded_from_within_the_text() -> None:
+def test_words_are_loaded_within_the_text() -> None:
     """Texts that begin or end at a page which nobody may read."""
     script = """
 import ctypes, mmap

@@ -31,7 +31,7 @@ def scores(data: RankingDataset) -> np.ndarray:
     return np.random.default_rng(0).normal(size=data.n_documents).astype(np.float32)
 
 
-def test_runs_and_qrels_measure_as_trec_eval_does(
+def test_metrics_of_a_run_match_trec_eval(
     data: RankingDataset, scores: np.ndarray, tmp_path: Path
 ) -> None:
     write_run(data, scores, tmp_path / "a.run")
@@ -52,7 +52,7 @@ def test_runs_and_qrels_measure_as_trec_eval_does(
 
 
 @pytest.mark.parametrize("top", [1, 3, 12])
-def test_what_a_run_lacks_counts_as_not_found(
+def test_metrics_of_an_incomplete_run_match_trec_eval(
     data: RankingDataset, scores: np.ndarray, tmp_path: Path, top: int
 ) -> None:
     """As in trec_eval; one query is not in the run at all."""
@@ -79,7 +79,7 @@ def test_what_a_run_lacks_counts_as_not_found(
         judged.add_cutoff("p")
 
 
-def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
+def test_scores_in_all_formats(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("".join(f"{score!s}\n" for score in scores))
     write_run(data, scores, tmp_path / "a.run")
     places = np.concatenate([np.arange(length) for length in np.diff(data.offsets)])
@@ -91,7 +91,7 @@ def test_scores_in_all_forms(data: RankingDataset, scores: np.ndarray, tmp_path:
         np.testing.assert_array_equal(read_scores(tmp_path / name, data).astype(np.float32), scores)
 
 
-def test_rows_in_any_order_keep_their_scores(tmp_path: Path) -> None:
+def test_scores_of_rows_in_any_order(tmp_path: Path) -> None:
     data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
     write_run(data, [0.1, 0.3, 0.2], tmp_path / "a.run")  # in the order of the data set, as its labels
     assert read_run(tmp_path / "a.run") == {("b", "3"): 0.3, ("b", "1"): 0.1, ("a", "2"): 0.2}
@@ -114,13 +114,13 @@ def test_rows_in_any_order_keep_their_scores(tmp_path: Path) -> None:
         ("", "contains no lines"),
     ],
 )
-def test_broken_runs(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_runs_raise(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(text)
     with pytest.raises(DataError, match=message):
         read_run(tmp_path / "a.run")
 
 
-def test_what_does_not_fit_is_told(data: RankingDataset, tmp_path: Path) -> None:
+def test_mismatched_files_raise(data: RankingDataset, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no query in common"):
         judge_run({("1", "a"): 1.0}, {("2", "a"): 0.0})
     query, document = data.query_ids[0], list_document_ids(data)[0]

@@ -184,8 +184,8 @@ def compute_query_means(values: FloatArray, offsets: IntArray) -> FloatArray:
     [2.0, 0.0, 5.0]
     """
     sizes = np.diff(offsets)
-    sums: FloatArray = np.bincount(query_of_rows(offsets), values, len(sizes))
-    return sums / np.maximum(sizes, 1)
+    means: FloatArray = np.bincount(query_of_rows(offsets), values, len(sizes)) / np.maximum(sizes, 1)
+    return means
 
 
 def check_offsets(offsets: ArrayLike, *, n_rows: int) -> IntArray:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations, zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class Inspection:
     """None if there are no queries."""
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return values that JSON can represent."""
         return asdict(self) | {"findings": [finding.to_dict() for finding in self.findings]}
 
@@ -99,7 +100,7 @@ class FoldInspection:
     parts: dict[str, Inspection]
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return values that JSON can represent."""
         return {
             "parts": {name: split.to_dict() for name, split in self.parts.items()},
