@@ -1,4 +1,4 @@
-"""Cutting work into pieces and running them in threads."""
+"""Splitting work into slices and running them in threads."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from directranker.compilation import ANNOUNCEMENT, run_in_parallel, split_evenly
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
-def test_split_evenly_covers_everything_once(n: int, parts: int) -> None:
-    cuts = split_evenly(n, parts)
-    assert [row for start, stop in pairwise(cuts) for row in range(start, stop)] == list(range(n))
-    lengths = np.diff(cuts)
+def test_split_evenly_covers_everything_once(n: int, n_slices: int) -> None:
+    boundaries = split_evenly(n, n_slices)
+    assert [row for start, stop in pairwise(boundaries) for row in range(start, stop)] == list(range(n))
+    lengths = np.diff(boundaries)
     assert lengths.max() - lengths.min() <= 1
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 8))
-def test_split_queries_evenly_covers_all_queries_once(lengths: list[int], parts: int) -> None:
-    cuts = split_queries_evenly(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), parts)
-    assert cuts == sorted(set(cuts))
-    assert (cuts[0], cuts[-1]) == (0, len(lengths))
-    assert len(cuts) <= parts + 1
+def test_split_queries_evenly_covers_all_queries_once(lengths: list[int], n_slices: int) -> None:
+    boundaries = split_queries_evenly(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), n_slices)
+    assert boundaries == sorted(set(boundaries))
+    assert (boundaries[0], boundaries[-1]) == (0, len(lengths))
+    assert len(boundaries) <= n_slices + 1
 
 
 def test_slices_run_concurrently_and_errors_propagate() -> None:
@@ -38,9 +38,9 @@ def test_slices_run_concurrently_and_errors_propagate() -> None:
     assert len(run_in_parallel(lambda start, stop: both.wait(), [0, 1, 2])) == 2
 
     def fail(start: int, stop: int) -> None:
-        raise RuntimeError(f"piece {start}")
+        raise RuntimeError(f"slice {start}")
 
-    with pytest.raises(RuntimeError, match="piece 0"):
+    with pytest.raises(RuntimeError, match="slice 0"):
         run_in_parallel(fail, [0, 1, 2])
 
 
@@ -62,7 +62,7 @@ def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_pa
         )
         return done.stderr
 
-    assert run() == ANNOUNCEMENT  # though two are compiled, and standard error is no terminal
+    assert run() == ANNOUNCEMENT  # once, though two are compiled, and without a terminal
     assert run() == ""
 
 

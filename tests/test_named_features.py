@@ -1,4 +1,4 @@
-"""Features that have names, as those of any table: nothing warns of names that the caller did give."""
+"""Named features, as of any table: no spurious warnings about feature names."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def ranker(named: RankingDataset) -> RankSVM:
 
 
 def test_explanations(named: RankingDataset, ranker: RankSVM) -> None:
-    found = explain_difference(ranker, named.select([3]), better=1, worse=0)
+    explanation = explain_difference(ranker, named.select([3]), better=1, worse=0)
     scores = ranker.predict(named.select([3]))
-    assert found.names == named.feature_names
-    assert found.difference == pytest.approx(float(scores[1] - scores[0]))
+    assert explanation.names == named.feature_names
+    assert explanation.difference == pytest.approx(float(scores[1] - scores[0]))
 
 
 def test_neighbours(named: RankingDataset, ranker: RankSVM) -> None:
-    found = compare_neighbours(ranker, named, query=str(named.query_ids[3]))
-    assert found.scores.tolist() == sorted(ranker.predict(named.select([3])).tolist(), reverse=True)
+    comparison = compare_neighbours(ranker, named, query=str(named.query_ids[3]))
+    assert comparison.scores.tolist() == sorted(ranker.predict(named.select([3])).tolist(), reverse=True)
 
 
 def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from directranker.data.dataset import RankingDataset
 
 
 def example(*, strings: bool = False, documents: bool = True, seed: int = 0) -> RankingDataset:
-    """A small data set with the odd values that a format may lose."""
+    """Make a small data set with values that a format may lose."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(7, 3)).astype(np.float32)
     X[0] = [-0.0, 1e-45, 3.4028235e38]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from format_cases import example, names_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -21,9 +20,11 @@ from directranker.data.letor.writing import write_letor
 from directranker.data.tabular import read_parquet, write_parquet
 from directranker.errors import DataError
 
+from format_cases import example, names_in
+
 
 def without_comments(data: RankingDataset) -> RankingDataset:
-    """What LETOR text gives back of data that had document ids but no comments."""
+    """Remove the comments that LETOR text adds for document ids."""
     return RankingDataset(
         data.features, data.relevance, data.offsets, data.query_ids, document_texts=data.document_texts
     )
@@ -32,9 +33,7 @@ def without_comments(data: RankingDataset) -> RankingDataset:
 @pytest.mark.parametrize("strings", [False, True])
 @pytest.mark.parametrize("documents", [False, True])
 @pytest.mark.parametrize("ending", ["txt", "txt.gz"])
-def test_letor_round_trip(
-    tmp_path: Path, strings: bool, documents: bool, ending: str
-) -> None:
+def test_letor_round_trip(tmp_path: Path, strings: bool, documents: bool, ending: str) -> None:
     data = example(strings=strings, documents=documents)
     path = tmp_path / f"data.{ending}"
     write_letor(data, path)
@@ -87,7 +86,7 @@ def test_mq2008_round_trip(real_data: Path, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Writing past the file size limit of the process fails as a full disk does."""
+    """Exceeding the file size limit of the process fails like a full disk."""
     script = f"""
 import resource, signal, sys
 import numpy as np
@@ -108,6 +107,6 @@ for name, write in writers.items():
         print(error.errno, Path(error.filename).name)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    told = [f"{errno.EFBIG} {name}" for name in ("a", "b.txt", "b.txt.gz", "c.pq")]
-    assert done.stdout.splitlines() == told
+    errors = [f"{errno.EFBIG} {name}" for name in ("a", "b.txt", "b.txt.gz", "c.pq")]
+    assert done.stdout.splitlines() == errors
     assert names_in(tmp_path) == []

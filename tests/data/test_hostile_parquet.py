@@ -1,4 +1,4 @@
-"""Parquet that was crafted or damaged: it is read, or a `DataError` names the file and the column."""
+"""Crafted or damaged Parquet is read, or raises a `DataError` that names the file and the column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from directranker.data.streaming import stream_dataset, stream_parquet
 from directranker.data.tabular import read_parquet, write_parquet
 from directranker.errors import DataError
 
-from hostile_parquet import N_ROWS, ROLES, arrow_columns, as_parquet, crafted_tables, mutated, with_column
+from hostile_parquet import N_ROWS, ROLES, arrow_columns, as_parquet, crafted_tables, mutate, with_column
 
 Reader = Callable[[Path], Any]
 
@@ -31,13 +31,13 @@ def stream(path: Path) -> list[RankingDataset]:
 
 @pytest.fixture(params=[read_dataset, stream])
 def reader(request: pytest.FixtureRequest) -> Reader:
-    """Everything that reads a Parquet file."""
-    chosen: Reader = request.param
-    return chosen
+    """A function that reads a Parquet file."""
+    function: Reader = request.param
+    return function
 
 
 def accepts(reader: Reader, path: Path, *names: str) -> bool:
-    """Whether a file is read; if not, the error must be one line that names the file and these."""
+    """Whether a file is read; if not, check that the error is one line with the file and these names."""
     try:
         reader(path)
     except DataError as error:
@@ -56,7 +56,7 @@ def test_any_type_in_any_role_is_read_or_reported(tmp_path: Path, reader: Reader
         for with_null in (False, True):
             try:
                 content = as_parquet(with_column(role, column, with_null=with_null))
-            except pa.ArrowException:  # Arrow itself has no nulls of this type
+            except pa.ArrowException:  # Arrow does not support nulls of this type
                 continue
             if content is not None:
                 path.write_bytes(content)
@@ -74,8 +74,8 @@ def test_crafted_metadata_is_read_or_reported(tmp_path: Path, reader: Reader) ->
         content = as_parquet(table)
         if content is not None:
             path.write_bytes(content)
-            is_fine = accepts(reader, path)
-            assert is_fine or not name.startswith("pandas metadata"), name  # which is not ours
+            is_accepted = accepts(reader, path)
+            assert is_accepted or not name.startswith("pandas metadata"), name  # which we ignore
 
 
 def test_damaged_files_are_read_or_reported(tmp_path: Path, reader: Reader) -> None:
@@ -84,7 +84,7 @@ def test_damaged_files_are_read_or_reported(tmp_path: Path, reader: Reader) -> N
         write_parquet(RankingDataset.from_arrays(np.eye(6), range(6), qid=[1] * 6), path, layout=layout)
         content = path.read_bytes()
         for number in range(150):
-            path.write_bytes(mutated(content, np.random.default_rng(number)))
+            path.write_bytes(mutate(content, np.random.default_rng(number)))
             accepts(reader, path)
 
 
@@ -96,7 +96,9 @@ def test_damaged_files_are_read_or_reported(tmp_path: Path, reader: Reader) -> N
         (b"\xff\nb", "utf-8"),
     ],
 )
-def test_invalid_names_of_list_features_raise(tmp_path: Path, reader: Reader, names: bytes, problem: str) -> None:
+def test_invalid_names_of_list_features_raise(
+    tmp_path: Path, reader: Reader, names: bytes, problem: str
+) -> None:
     lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(N_ROWS * 2, np.float32)), 2)
     field = pa.field("features", lists.type, metadata={b"names": names})
     table = with_column("feature_1", pa.nulls(N_ROWS)).drop_columns(["feature_1"]).append_column(field, lists)
@@ -143,9 +145,10 @@ def test_parquet_can_be_read_from_a_pipe(tmp_path: Path, reader: Reader) -> None
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes((tmp_path / "data.parquet").read_bytes()))
     writer.start()
-    found = reader(pipe)
+    result = reader(pipe)
     writer.join()
-    assert sum(part.n_documents for part in ([found] if isinstance(found, RankingDataset) else found)) == 3
+    pieces = [result] if isinstance(result, RankingDataset) else result
+    assert sum(piece.n_documents for piece in pieces) == 3
 
 
 def test_a_path_need_not_be_utf8(tmp_path: Path, reader: Reader) -> None:

@@ -1,4 +1,4 @@
-"""Reading LETOR text, by value: notations, errors, files."""
+"""Reading LETOR text: notations, errors, files."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_dense_line_of_letor_4() -> None:
         ("-0.25E+2", -25.0),
         ("0.1000000000000000000000000001", 0.1),
         ("123456789012345678901234567890", 1.2345679e29),
-        ("16777217", 16777216.0),  # half way between two float32: to even
-        ("16777217.0000000000000000001", 16777216.0),  # its float64 is half way again, as in Python
+        ("16777217", 16777216.0),  # halfway between two float32: to even
+        ("16777217.0000000000000000001", 16777216.0),  # its float64 is halfway again, as in Python
         ("1e-46", 0.0),
         ("7.1e-46", 1e-45),
         ("1e-400", 0.0),
@@ -154,7 +154,7 @@ def test_the_first_error_of_many_blocks_is_raised(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
     monkeypatch.setattr(letor_builder, "get_n_threads", lambda: 4)
     path = tmp_path / "cut.txt.gz"
-    path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # its end is missing too
+    path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # also truncated
     for _ in range(20):
         with pytest.raises(LetorError, match=r"cut\.txt\.gz:1201: 'y' where index:value was expected"):
             read_letor(path)

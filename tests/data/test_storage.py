@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from format_cases import example, names_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from directranker.data.dataset import RankingDataset
 from directranker.data.storage import HEADER
 from directranker.errors import DataError, StorageError
+
+from format_cases import example, names_in
 
 
 @pytest.mark.parametrize("strings", [False, True])
@@ -30,9 +31,9 @@ def test_saved_folder_round_trip(tmp_path: Path, strings: bool, documents: bool)
         loaded.to_source_order(loaded.relevance), data.to_source_order(data.relevance)
     )
     assert isinstance(loaded.features.base, np.memmap | np.ndarray)
-    part = data.select([1, 2])  # its texts begin inside Arrow's buffers
-    part.save(tmp_path / "part")
-    assert RankingDataset.load(tmp_path / "part").equals(part)
+    selected = data.select([1, 2])  # its texts begin inside Arrow's buffers
+    selected.save(tmp_path / "selected")
+    assert RankingDataset.load(tmp_path / "selected").equals(selected)
     empty = data.select([])
     empty.save(tmp_path / "empty")
     assert RankingDataset.load(tmp_path / "empty").equals(empty)
@@ -51,8 +52,7 @@ def test_saving_again_requires_overwrite(tmp_path: Path) -> None:
 
 def test_damaged_files_raise(tmp_path: Path) -> None:
     example(strings=True).save(tmp_path / "saved")
-    parts = sorted(path.name for path in (tmp_path / "saved").iterdir())
-    for name in parts:
+    for name in sorted(path.name for path in (tmp_path / "saved").iterdir()):
         path = tmp_path / "saved" / name
         original = path.read_bytes()
         path.unlink()
@@ -132,8 +132,8 @@ def test_invalid_original_rows_raise(tmp_path: Path, rows: list[float], problem:
 
 
 def test_original_rows_of_selected_queries_are_kept(tmp_path: Path) -> None:
-    chosen = example().select([2, 1])
-    chosen.save(tmp_path / "saved")
+    selected = example().select([2, 1])
+    selected.save(tmp_path / "saved")
     again = RankingDataset.load(tmp_path / "saved").original_rows
     assert again is not None
     assert again.tolist() == [5, 6, 2, 4]

@@ -1,4 +1,4 @@
-"""Pieces of a data set: whole queries, the same rows, and errors that name the right line."""
+"""Streaming a data set: complete queries, the same rows, and errors with the right line."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def test_a_missing_column_raises_with_the_file(data: RankingDataset, tmp_path: P
     pq.write_table(table, tmp_path / "data.parquet")
     with pytest.raises(
         DataError, match=r"data\.parquet: no column 'qid'; the columns are .*; name the"
-    ) as told:
+    ) as raised:
         list(stream_dataset(tmp_path / "data.parquet"))
-    assert "relevance" not in str(told.value)
+    assert "relevance" not in str(raised.value)
 
 
 def test_an_invalid_line_raises_with_its_number() -> None:

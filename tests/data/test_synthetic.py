@@ -1,4 +1,4 @@
-"""Gaussian classes, label noise and queries: against the exact distributions."""
+"""Gaussian classes, label noise and queries against the exact distributions."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def test_noise_has_the_exact_probabilities(sigma: float, n_classes: int) -> None
     n = 100_000
     for label in range(n_classes):
         noisy = noisy_labels(np.full(n, label), sigma=sigma, n_classes=n_classes, random_state=label)
-        shares = np.bincount(noisy, minlength=n_classes) / n
+        frequencies = np.bincount(noisy, minlength=n_classes) / n
         expected = [probability(label, other, sigma, n_classes) for other in range(n_classes)]
-        np.testing.assert_allclose(shares, expected, atol=4.5 * 0.5 / np.sqrt(n))
+        np.testing.assert_allclose(frequencies, expected, atol=4.5 * 0.5 / np.sqrt(n))
 
 
 def test_fraction_of_changed_inner_labels_is_as_documented() -> None:
     inner = np.full(200_000, 2)
-    for sigma, share in ((0.25, 0.0455), (0.75, 0.505)):
+    for sigma, fraction in ((0.25, 0.0455), (0.75, 0.505)):
         changed = np.mean(noisy_labels(inner, sigma=sigma, n_classes=5, random_state=0) != inner)
-        assert changed == pytest.approx(share, abs=0.004)
-        assert share == pytest.approx(2 * NormalDist().cdf(-0.5 / sigma), abs=0.001)
+        assert changed == pytest.approx(fraction, abs=0.004)
+        assert fraction == pytest.approx(2 * NormalDist().cdf(-0.5 / sigma), abs=0.001)
 
 
 def test_noise_of_zero_changes_nothing() -> None:
@@ -100,9 +100,9 @@ def test_test_labels_are_true_unless_noisy_test() -> None:
 def test_training_and_test_set_are_different_documents_of_the_same_classes() -> None:
     made = make_synthetic(n_classes=2, n_features=3, n_train=20_000, n_test=20_000)
     assert not np.array_equal(made.train.features, made.test.features)
-    for part in (made.train, made.test):
+    for split in (made.train, made.test):
         for label in range(2):
-            means = part.features[part.relevance == label].mean(axis=0)
+            means = split.features[split.relevance == label].mean(axis=0)
             np.testing.assert_allclose(means, made.classes.means[label], atol=4)
 
 
@@ -128,8 +128,8 @@ def test_query_sizes_are_in_the_requested_range(n: int, low: int, spread: int, s
 def test_query_sizes_and_classes_are_uniform() -> None:
     classes = GaussianClasses.draw(n_classes=4, n_features=1, random_state=0)
     data = classes.sample(100_000, query_size=(5, 14), random_state=0).data
-    shares = np.bincount(np.diff(data.offsets)[:-1], minlength=15)[5:] / (data.n_queries - 1)
-    np.testing.assert_allclose(shares, 0.1, atol=0.015)
+    frequencies = np.bincount(np.diff(data.offsets)[:-1], minlength=15)[5:] / (data.n_queries - 1)
+    np.testing.assert_allclose(frequencies, 0.1, atol=0.015)
     first_of_query = data.relevance[data.offsets[:-1]].astype(int)
     np.testing.assert_allclose(np.bincount(first_of_query) / data.n_queries, 0.25, atol=0.02)
 
@@ -212,7 +212,7 @@ def test_example_dataset_is_deterministic_and_fast() -> None:
     sizes = np.diff(first.offsets)
     assert sizes[:-1].min() == 10
     assert sizes.max() == 40
-    # So that a change of the recipe or of NumPy's streams does not go unseen.
+    # Detects a change of the generation or of NumPy's random streams.
     np.testing.assert_allclose(first.features[0, :3], [-36.991226, 105.2384, 305.69992], rtol=1e-5)
 
 
@@ -234,13 +234,13 @@ def test_rankers_differ_on_the_example_dataset() -> None:
     X, y = data.features[:cut], data.relevance[:cut]
     others, offsets = data.features[cut:], data.offsets[200:] - cut
 
-    def quality(scores: Any) -> float:
+    def compute_ndcg(scores: Any) -> float:
         return ndcg_at_10(data.relevance[cut:], scores, offsets)
 
-    single = max(quality(sign * column) for column in others.T for sign in (-1, 1))
-    assert quality(np.random.default_rng(0).random(len(others))) == pytest.approx(0.39, abs=0.03)
+    single = max(compute_ndcg(sign * column) for column in others.T for sign in (-1, 1))
+    assert compute_ndcg(np.random.default_rng(0).random(len(others))) == pytest.approx(0.39, abs=0.03)
     assert single == pytest.approx(0.56, abs=0.01)
-    assert quality(LinearRegression().fit(X, y).predict(others)) == pytest.approx(0.70, abs=0.01)
-    with threadpool_limits(1):  # threads of its own wait long for each other on a busy machine
+    assert compute_ndcg(LinearRegression().fit(X, y).predict(others)) == pytest.approx(0.70, abs=0.01)
+    with threadpool_limits(1):  # on a busy machine its threads wait long for each other
         trees = HistGradientBoostingRegressor(random_state=0).fit(X, y)
-    assert quality(trees.predict(others)) == pytest.approx(0.77, abs=0.015)
+    assert compute_ndcg(trees.predict(others)) == pytest.approx(0.77, abs=0.015)

@@ -11,13 +11,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from format_cases import example
 
 from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.streaming import stream_parquet
 from directranker.data.tabular import read_parquet, write_parquet
 from directranker.errors import DataError
+
+from format_cases import example
 
 
 @pytest.mark.parametrize("layout", ["columns", "list"])
@@ -59,7 +60,7 @@ def test_frames_with_other_column_names() -> None:
 
 
 def test_the_pandas_index_is_not_a_feature(tmp_path: Path) -> None:
-    """A frame that was sorted or cut has its old row numbers in the file, as a column like any other."""
+    """A sorted or sliced frame has its old row numbers as a column of the file."""
     path = tmp_path / "data.parquet"
     frame = pd.DataFrame({"qid": [1, 1, 2], "relevance": [0, 1, 0], "bm25": [0.5, 1.5, 2.5]}, index=[7, 3, 9])
     frame.to_parquet(path)
@@ -69,8 +70,8 @@ def test_the_pandas_index_is_not_a_feature(tmp_path: Path) -> None:
     assert RankingDataset.from_frame(pa.Table.from_pandas(frame)).feature_names == ("bm25",)
     frame.rename_axis("age").to_parquet(path)
     assert read_parquet(path).feature_names == ("bm25",)
-    asked_for = read_parquet(path, columns=ColumnRoles(features=["bm25", "age"]))
-    np.testing.assert_array_equal(asked_for.features[:, 1], [7, 3, 9])
+    with_index = read_parquet(path, columns=ColumnRoles(features=["bm25", "age"]))
+    np.testing.assert_array_equal(with_index.features[:, 1], [7, 3, 9])
     frame.set_index("qid").to_parquet(path)
     assert read_parquet(path).query_ids.tolist() == [1, 2]
 

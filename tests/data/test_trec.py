@@ -1,4 +1,4 @@
-"""TREC's files and other programs' scores: read back as written, measured as trec_eval does."""
+"""TREC files and scores of other programs: round trips, and metrics against trec_eval."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def scores(data: RankingDataset) -> np.ndarray:
     return np.random.default_rng(0).normal(size=data.n_documents).astype(np.float32)
 
 
-def test_metrics_of_a_run_match_trec_eval(
-    data: RankingDataset, scores: np.ndarray, tmp_path: Path
-) -> None:
+def test_metrics_of_a_run_match_trec_eval(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
     write_run(data, scores, tmp_path / "a.run")
     write_qrels(data, tmp_path / "a.qrels")
     judged = judge_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"))
@@ -55,7 +53,7 @@ def test_metrics_of_a_run_match_trec_eval(
 def test_metrics_of_an_incomplete_run_match_trec_eval(
     data: RankingDataset, scores: np.ndarray, tmp_path: Path, top: int
 ) -> None:
-    """As in trec_eval; one query is not in the run at all."""
+    """One query is not in the run at all."""
     write_run(data, scores, tmp_path / "a.run")
     write_qrels(data, tmp_path / "a.qrels")
     lines = (tmp_path / "a.run").read_text().splitlines()
@@ -82,9 +80,10 @@ def test_metrics_of_an_incomplete_run_match_trec_eval(
 def test_scores_in_all_formats(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("".join(f"{score!s}\n" for score in scores))
     write_run(data, scores, tmp_path / "a.run")
-    places = np.concatenate([np.arange(length) for length in np.diff(data.offsets)])
+    indices = np.concatenate([np.arange(length) for length in np.diff(data.offsets)])
     lines = [
-        f"{query}\t{place}\t{score!s}\n" for query, place, score in zip(data.qid, places, scores, strict=True)
+        f"{query}\t{index}\t{score!s}\n"
+        for query, index, score in zip(data.qid, indices, scores, strict=True)
     ]
     (tmp_path / "ranklib.txt").write_text("".join(reversed(lines)))
     for name in ("plain.txt", "a.run", "ranklib.txt"):
@@ -98,8 +97,8 @@ def test_scores_of_rows_in_any_order(tmp_path: Path) -> None:
     assert read_scores(tmp_path / "a.run", data).tolist() == [0.1, 0.3, 0.2]
     (tmp_path / "a.txt").write_text("0.1\n0.2\n0.3\n")  # in the order of the source
     assert read_scores(tmp_path / "a.txt", data).tolist() == [0.1, 0.3, 0.2]
-    part = data.select([1, 0])  # rows 1, 0, 2 of the source
-    assert read_scores(tmp_path / "a.txt", part).tolist() == [0.2, 0.1, 0.3]
+    selected = data.select([1, 0])  # rows 1, 0, 2 of the source
+    assert read_scores(tmp_path / "a.txt", selected).tolist() == [0.2, 0.1, 0.3]
     (tmp_path / "b.txt").write_text("0.1\n0.3\n")
     assert read_scores(tmp_path / "b.txt", data.select([0])).tolist() == [0.1, 0.3]
 
