@@ -336,7 +336,7 @@ def test_an_interrupted_tune_says_how_it_goes_on(folder: Path, monkeypatch: pyte
 def test_a_document_that_a_run_cannot_hold_is_told_with_its_query(folder: Path) -> None:
     text = b"0 qid:7 1:1 #docid = a\n0 qid:8 1:1 #docid = "  # as cut off
     done = run("rank", "model", "-", cwd=folder, text=text)
-    assert b"query 8: the docid '' is empty or has a space, which a TREC run cannot hold; fix it" in done.stderr
+    assert b"query 8: the docid '' is empty or has a space, which a TREC run cannot hold; fix" in done.stderr
     assert run("rank", "model", "-", "--format", "jsonl", cwd=folder, text=text).returncode == 0
 
 
