@@ -168,7 +168,7 @@ class RankingDataset:
     @classmethod
     def from_frame(
         cls,
-        frame: Any,
+        frame: object,
         *,
         relevance: str = "relevance",
         query: str | None = "qid",

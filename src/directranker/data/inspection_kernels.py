@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,7 @@ _NAN = np.uint32(0x7FC00000)
 
 
 @compiled
-def _canonicalise(bits: Any) -> Any:
+def _canonicalise(bits: np.uint32) -> np.uint32:
     """Map all NaNs to one bit pattern, and -0 to 0, so that equal values have equal bits."""
     magnitude = bits & _MAGNITUDE
     if magnitude > _INFINITY:
@@ -122,7 +122,9 @@ def _canonicalise(bits: Any) -> Any:
 
 
 @compiled
-def _scan_rows(bits: Bits, salts: Hashes, start: int, stop: int, row_hashes: Hashes) -> Any:
+def _scan_rows(
+    bits: Bits, salts: Hashes, start: int, stop: int, row_hashes: Hashes
+) -> tuple[IntArray, IntArray, IntArray, Hashes]:
     n_columns = bits.shape[1]
     n_missing = np.zeros(n_columns, dtype=np.int64)
     n_infinite = np.zeros(n_columns, dtype=np.int64)

@@ -15,7 +15,7 @@ import mmap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,8 @@ from directranker.data.letor.problems import MAX_LINE_BYTES, NO_DOCUMENTS, TOO_L
 from directranker.data.tabular import check_n_rows, dataset_from_frame, open_parquet
 from directranker.errors import DataError, LetorError
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 __all__ = ["stream_dataset", "stream_letor", "stream_parquet"]
 
 BLOCK_BYTES = 8 << 20
@@ -135,7 +137,9 @@ def _parse_lines(
         raise LetorError(error.problem, path=error.path, line=error.line + first_line) from None
 
 
-def _read_parquet_blocks(file: Any, columns: ColumnRoles, progress: Progress) -> Iterator[RankingDataset]:
+def _read_parquet_blocks(
+    file: ParquetFile, columns: ColumnRoles, progress: Progress
+) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
     resolve_feature_names(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
     for batch in _iterate_batches(file):
@@ -148,7 +152,7 @@ def _read_parquet_blocks(file: Any, columns: ColumnRoles, progress: Progress) ->
     check_n_rows(done, total)
 
 
-def _iterate_batches(file: Any) -> Iterator[pa.RecordBatch]:
+def _iterate_batches(file: ParquetFile) -> Iterator[pa.RecordBatch]:
     """Yield batches row group by row group; a single call for all would hold several groups in memory."""
     for group in range(file.metadata.num_row_groups):
         yield from file.iter_batches(batch_size=BLOCK_ROWS, row_groups=[group], use_threads=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,9 @@ from directranker.data.grouping import Grouping, group_by_query
 from directranker.data.texts import Texts, as_texts
 from directranker.errors import DataError
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
 __all__ = [
     "FrameKind",
     "Layout",
@@ -50,7 +53,7 @@ Layout = Literal["columns", "list"]
 BLOCK_ROWS = 16_384  # rows converted at a time; bounds the memory beyond the array itself
 
 
-def dataset_from_frame(frame: Any, columns: ColumnRoles, *, first_row: int = 0) -> RankingDataset:
+def dataset_from_frame(frame: object, columns: ColumnRoles, *, first_row: int = 0) -> RankingDataset:
     """Convert anything that Arrow can read as a table; errors count its rows from `first_row` on."""
     table = _to_arrow_table(frame)
     batches = table.to_batches(max_chunksize=BLOCK_ROWS)
@@ -58,7 +61,7 @@ def dataset_from_frame(frame: Any, columns: ColumnRoles, *, first_row: int = 0) 
 
 
 @contextmanager
-def open_parquet(path: str | Path) -> Iterator[Any]:
+def open_parquet(path: str | Path) -> Iterator[ParquetFile]:
     """Open a Parquet file; an error in its content raises a `DataError` that names the file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
@@ -127,7 +130,7 @@ def _to_polars(table: pa.Table) -> Any:
     return polars.from_arrow(table)
 
 
-def _to_arrow_table(frame: Any) -> pa.Table:
+def _to_arrow_table(frame: object) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     if not hasattr(frame, "__arrow_c_stream__"):

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from directranker.arrays import IntArray
 from directranker.errors import DataError
@@ -24,21 +24,22 @@ __all__ = ["Texts", "are_texts_equal", "as_texts", "concatenate_texts", "take_te
 Texts: TypeAlias = Any  # pyarrow.LargeStringArray, which has no type stubs
 
 
-def as_texts(values: Any, n_rows: int, what: str) -> Texts | None:
+def as_texts(values: ArrayLike | Texts | None, n_rows: int, what: str) -> Texts | None:
     """Convert values, one per row, to an Arrow array of text; a null becomes ''.
 
     `what` is the name of the values in errors.
     """
     if values is None:
         return None
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        values = pa.array(np.asarray(values, dtype=object), from_pandas=True)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if len(values) != n_rows:
-        raise ValueError(f"{len(values)} {what} for {n_rows} rows; give one per row")
+    array: Any = values
+    if not isinstance(array, pa.Array | pa.ChunkedArray):
+        array = pa.array(np.asarray(array, dtype=object), from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if len(array) != n_rows:
+        raise ValueError(f"{len(array)} {what} for {n_rows} rows; give one per row")
     try:
-        column = values.cast(pa.large_string())
+        column = array.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"{what} are not text: {error}") from None
     return column.fill_null("") if column.null_count else column
