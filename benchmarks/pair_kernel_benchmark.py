@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from directranker.compilation import n_threads
+from directranker.compilation import get_n_threads
 from directranker.costs import Objective, torch_objective
 
 from measuring import compare, machine, print_ratios, seconds_of
@@ -139,7 +139,7 @@ def main() -> None:
     first = seconds_of(works[OURS])
     result = Objective()(*data)
     print(f"{len(offsets) - 1:,} queries, {len(scores):,} documents, {result.n_pairs:,} pairs")
-    print(f"{machine('numba', 'torch')}, {n_threads()} threads")
+    print(f"{machine('numba', 'torch')}, {get_n_threads()} threads")
     print(f"first call, with compilation or loading: {first:.1f} s\n")
     for name in list(works)[1:]:
         np.testing.assert_allclose(works[name]().numpy(), result.gradient, rtol=1e-3, atol=1e-9, err_msg=name)

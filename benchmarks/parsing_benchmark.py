@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from directranker import RankingDataset, read_letor, write_letor
-from directranker.compilation import n_threads
+from directranker.compilation import get_n_threads
 from directranker.data.letor.builder import BLOCK_BYTES
 
 from measuring import compare, machine, print_ratios
@@ -86,7 +86,7 @@ def check_memory(text: Path, small: Path) -> bool:
         return True
     command = [sys.executable, "-c", PEAK_MEMORY, str(text), str(small)]
     peak, array = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
-    in_flight = n_threads() * BLOCK_BYTES
+    in_flight = get_n_threads() * BLOCK_BYTES
     allowed = array + 1.5 * in_flight
     print(
         f"\npeak memory of parsing: {peak / 1e6:.1f} MB; the array {array / 1e6:.1f} MB "

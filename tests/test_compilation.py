@@ -1,4 +1,4 @@
-"""Cutting work into pieces and running them in threads."""
+"""Splitting work into slices and running them in threads."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from directranker.compilation import COMPILING, balanced_cuts, even_cuts, in_parallel
+from directranker.compilation import ANNOUNCEMENT, run_in_parallel, split_evenly, split_queries_evenly
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
-def test_even_cuts_cover_everything_once(n: int, parts: int) -> None:
-    cuts = even_cuts(n, parts)
-    assert [row for start, stop in pairwise(cuts) for row in range(start, stop)] == list(range(n))
-    lengths = np.diff(cuts)
+def test_split_evenly_covers_everything_once(n: int, n_slices: int) -> None:
+    boundaries = split_evenly(n, n_slices)
+    assert [row for start, stop in pairwise(boundaries) for row in range(start, stop)] == list(range(n))
+    lengths = np.diff(boundaries)
     assert lengths.max() - lengths.min() <= 1
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 8))
-def test_balanced_cuts_cover_all_queries_once(lengths: list[int], parts: int) -> None:
-    cuts = balanced_cuts(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), parts)
-    assert cuts == sorted(set(cuts))
-    assert (cuts[0], cuts[-1]) == (0, len(lengths))
-    assert len(cuts) <= parts + 1
+def test_split_queries_evenly_covers_all_queries_once(lengths: list[int], n_slices: int) -> None:
+    boundaries = split_queries_evenly(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), n_slices)
+    assert boundaries == sorted(set(boundaries))
+    assert (boundaries[0], boundaries[-1]) == (0, len(lengths))
+    assert len(boundaries) <= n_slices + 1
 
 
-def test_pieces_run_at_the_same_time_and_errors_come_through() -> None:
+def test_slices_run_concurrently_and_errors_propagate() -> None:
     both = threading.Barrier(2, timeout=10)
-    assert len(in_parallel(lambda start, stop: both.wait(), [0, 1, 2])) == 2
+    assert len(run_in_parallel(lambda start, stop: both.wait(), [0, 1, 2])) == 2
 
     def fail(start: int, stop: int) -> None:
-        raise RuntimeError(f"piece {start}")
+        raise RuntimeError(f"slice {start}")
 
-    with pytest.raises(RuntimeError, match="piece 0"):
-        in_parallel(fail, [0, 1, 2])
+    with pytest.raises(RuntimeError, match="slice 0"):
+        run_in_parallel(fail, [0, 1, 2])
 
 
 def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_path: Path) -> None:
@@ -62,16 +62,16 @@ def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_pa
         )
         return done.stderr
 
-    assert run() == COMPILING  # though two are compiled, and standard error is no terminal
+    assert run() == ANNOUNCEMENT  # once, though two are compiled, and without a terminal
     assert run() == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_threads_start_anew_in_a_forked_process() -> None:
+def test_a_forked_process_starts_its_own_threads() -> None:
     work = [0, 1, 2]
-    in_parallel(lambda start, stop: start, work)
+    run_in_parallel(lambda start, stop: start, work)
     child = os.fork()
     if child == 0:
-        os._exit(0 if in_parallel(lambda start, stop: start, work) == [0, 1] else 1)
+        os._exit(0 if run_in_parallel(lambda start, stop: start, work) == [0, 1] else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -1,4 +1,4 @@
-"""`python -m directranker` is the command `directranker`."""
+"""Run the command line interface by `python -m directranker`."""
 
 from directranker.cli import main
 

@@ -1,4 +1,4 @@
-"""The array types of the package, and numbers that follow from query offsets."""
+"""Array types, and the query of each row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["BoolArray", "Features", "Float32Array", "FloatArray", "IntArray", "Relevance", "query_of_rows"]
 
 IntArray = NDArray[np.int64]
+"""Indices, counts and query offsets."""
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
@@ -19,8 +20,8 @@ Relevance = NDArray[np.float64]
 """(n_documents,), finite."""
 
 
-def query_of_rows(offsets: NDArray[Any]) -> IntArray:
-    """The number of each row's query, where the rows of query q are `offsets[q]:offsets[q + 1]`.
+def query_of_rows(offsets: NDArray[np.integer[Any]]) -> IntArray:
+    """Return the query index of each row, where the rows of query q are `offsets[q]:offsets[q + 1]`.
 
     >>> query_of_rows(np.array([0, 2, 3])).tolist()
     [0, 0, 1]

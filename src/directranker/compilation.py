@@ -1,15 +1,16 @@
-"""Compiled kernels: one way to compile them and one way to run them on all cores.
+"""Compile kernels with numba and run them on all cores.
 
-A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. numba itself is
-imported on the first call of any kernel, so that a process that needs none starts sooner. Where a kernel is
-not in the cache, as after an installation, a line on standard error says so before it is compiled. Kernels
-release the interpreter lock, so threads over slices of the work run them in parallel, which, unlike
-numba's own parallel loops, is safe to enter from several threads at once and after a fork. Within a kernel,
-each working space is an array of its own: the rows of an unpacked table are not known to be contiguous, and
-loops over them are not vectorised.
+A kernel is a plain function over NumPy arrays, compiled on its first call and cached on disk. numba is
+imported on the first call of any kernel, so a process that calls none starts faster. If a kernel is not in
+the cache, for example after an installation, a line on standard error announces the compilation.
+
+Kernels release the GIL, so threads run them in parallel on slices of the work. Unlike numba's own parallel
+loops, this is safe from several threads at once and after a fork. Within a kernel, each workspace is a
+separate array: numba does not know that the rows of an unpacked two-dimensional array are contiguous, and
+does not vectorise loops over them.
 
 >>> numbers = np.arange(6)
->>> in_parallel(lambda start, stop: int(numbers[start:stop].sum()), even_cuts(6, parts=2))
+>>> run_in_parallel(lambda start, stop: int(numbers[start:stop].sum()), split_evenly(6, n_slices=2))
 [3, 12]
 """
 
@@ -27,58 +28,57 @@ from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from directranker.arrays import IntArray
 
 __all__ = [
-    "IntArray",
-    "balanced_cuts",
     "compiled",
-    "even_cuts",
-    "freely_summed",
-    "in_parallel",
+    "compiled_fastmath",
+    "get_n_threads",
     "inlined",
-    "n_threads",
+    "run_in_parallel",
+    "split_evenly",
+    "split_queries_evenly",
 ]
 
-IntArray = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 
-_compiling = threading.RLock()
+_compile_lock = threading.RLock()
 _is_announced = False
 
-COMPILING = (
+ANNOUNCEMENT = (
     "directranker: compiling kernels on their first use; this takes up to half a minute and is done once per "
     "installation (`directranker compile` does it ahead)\n"
 )
 
 
-def _announce_compiling(kernel_module: str) -> None:
-    """Say once per process that a kernel of ours is being compiled; of several workers, the first says it."""
+def _announce_compilation(kernel_module: str) -> None:
+    """Write once per process that a kernel of ours is compiled; of several workers, only the first writes."""
     global _is_announced  # noqa: PLW0603 - once per process
     name = multiprocessing.current_process().name
     if _is_announced or kernel_module.partition(".")[0] != __package__:
         return
     _is_announced = True
     if sys.stderr is not None and (name == "MainProcess" or name.endswith("-1")):
-        sys.stderr.write(COMPILING)
+        sys.stderr.write(ANNOUNCEMENT)
         sys.stderr.flush()
 
 
 @functools.cache
 def _listen_for_compilations() -> None:
-    """Have numba report each compilation before it starts; kernels that it finds in its cache are none."""
-    from numba.core import event  # noqa: PLC0415 - as numba itself
+    """Register a listener for the start of each compilation; loading a kernel from the cache is none."""
+    from numba.core import event  # noqa: PLC0415 - slow to import
 
-    class Announcing(event.Listener):  # type: ignore[misc]
+    class Announcer(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
-            _announce_compiling(event.data["dispatcher"].py_func.__module__)
+            _announce_compilation(event.data["dispatcher"].py_func.__module__)
 
         def on_end(self, event: Any) -> None:
             pass
 
-    event.register("numba:compile", Announcing())
+    event.register("numba:compile", Announcer())
 
 
 class _Kernel:
@@ -90,99 +90,99 @@ class _Kernel:
         self._machine_code: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        return (self._machine_code or self.machine_code())(*arguments)
+        return (self._machine_code or self.get_machine_code())(*arguments)
 
-    def machine_code(self) -> Any:
-        """What numba makes of the function and, since it must know them as such, of the kernels it calls."""
-        import numba  # noqa: PLC0415 - takes half a second
+    def get_machine_code(self) -> Any:
+        """Return numba's dispatcher of the function; also replace the kernels it calls by theirs."""
+        import numba  # noqa: PLC0415 - slow to import
 
-        with _compiling:
+        with _compile_lock:
             _listen_for_compilations()
             if self._machine_code is None:
-                known = self._function.__globals__
-                for name in _names_within(self._function.__code__):
-                    if isinstance(known.get(name), _Kernel):
-                        known[name] = known[name].machine_code()
+                module_globals = self._function.__globals__
+                for name in _find_names(self._function.__code__):
+                    if isinstance(module_globals.get(name), _Kernel):
+                        module_globals[name] = module_globals[name].get_machine_code()
                 options = {"nogil": True, "error_model": "numpy", **self._options}
                 self._machine_code = numba.njit(**options)(self._function)
         return self._machine_code
 
 
-def _names_within(code: CodeType) -> Iterator[str]:
+def _find_names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_within(constant)
+            yield from _find_names(constant)
 
 
 def compiled(function: Function) -> Function:
-    """Compile a kernel for any argument types; the machine code is kept between processes."""
+    """Compile a kernel for any argument types, cached on disk between processes."""
     return _Kernel(function, cache=True)  # type: ignore[return-value]
 
 
-def freely_summed(function: Function) -> Function:
-    """Compile a kernel whose sums may be taken in any order, which lets them be vectorised.
+def compiled_fastmath(function: Function) -> Function:
+    """Compile a kernel with numba's `fastmath` flags `reassoc` and `contract`.
 
-    Infinite numbers and NaN keep their meaning.
+    Sums may be computed in any order, so that they can be vectorised. Infinity and NaN keep their meaning.
     """
     return _Kernel(function, cache=True, fastmath={"reassoc", "contract"})  # type: ignore[return-value]
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small function into each kernel that calls it, where calls in a hot loop would cost."""
+    """Inline a small function into each kernel that calls it, to avoid calls in a hot loop."""
     return _Kernel(function, inline="always")  # type: ignore[return-value]
 
 
-def n_threads() -> int:
-    """How many threads kernels may use: numba's setting, which `NUMBA_NUM_THREADS` limits."""
-    import numba  # noqa: PLC0415 - takes half a second
+def get_n_threads() -> int:
+    """Return the number of threads for kernels: numba's setting, which `NUMBA_NUM_THREADS` limits."""
+    import numba  # noqa: PLC0415 - slow to import
 
     return int(numba.get_num_threads())
 
 
-def even_cuts(n: int, parts: int) -> list[int]:
-    """Cut `range(n)` into at most `parts` pieces of about the same length.
+def split_evenly(n: int, n_slices: int) -> list[int]:
+    """Return the boundaries of at most `n_slices` slices of `range(n)` of about the same length.
 
-    >>> even_cuts(10, 4)
+    >>> split_evenly(10, 4)
     [0, 2, 5, 7, 10]
     """
-    parts = max(1, min(parts, n))
-    return [n * part // parts for part in range(parts + 1)]
+    n_slices = max(1, min(n_slices, n))
+    return [n * index // n_slices for index in range(n_slices + 1)]
 
 
-def balanced_cuts(offsets: IntArray, parts: int) -> list[int]:
-    """Cut queries into at most `parts` pieces of about the same number of documents.
+def split_queries_evenly(offsets: IntArray, n_slices: int) -> list[int]:
+    """Return the boundaries of at most `n_slices` slices of queries with about the same number of documents.
 
-    >>> balanced_cuts(np.array([0, 90, 95, 100]), 2)
+    >>> split_queries_evenly(np.array([0, 90, 95, 100]), 2)
     [0, 1, 3]
     """
-    targets = [offsets[-1] * part // parts for part in range(1, parts)]
+    targets = [offsets[-1] * index // n_slices for index in range(1, n_slices)]
     inner = np.searchsorted(offsets, targets)
     return sorted({0, *inner.tolist(), len(offsets) - 1})
 
 
-def in_parallel(work: Callable[[int, int], Result], cuts: Sequence[int]) -> list[Result]:
-    """Run `work(start, stop)` for each piece between neighbouring cuts, one thread a piece."""
-    pieces = list(pairwise(cuts))
-    if len(pieces) <= 1:
-        return [work(*piece) for piece in pieces]
-    return list(_thread_pool().map(lambda piece: work(*piece), pieces))
+def run_in_parallel(work: Callable[[int, int], Result], boundaries: Sequence[int]) -> list[Result]:
+    """Run `work(start, stop)` for each slice between neighbouring boundaries, one thread per slice."""
+    slices = list(pairwise(boundaries))
+    if len(slices) <= 1:
+        return [work(start, stop) for start, stop in slices]
+    return list(_get_thread_pool().map(lambda bounds: work(*bounds), slices))
 
 
 _pool: ThreadPoolExecutor | None = None
 
 
-def _thread_pool() -> ThreadPoolExecutor:
-    global _pool  # noqa: PLW0603 - starting threads costs more than many kernels do
+def _get_thread_pool() -> ThreadPoolExecutor:
+    global _pool  # noqa: PLW0603 - starting threads takes longer than many kernels
     if _pool is None:
         _pool = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="directranker")
     return _pool
 
 
-def _forget_thread_pool() -> None:
-    global _pool  # noqa: PLW0603 - the threads of a parent do not exist in its forked child
+def _discard_thread_pool() -> None:
+    global _pool  # noqa: PLW0603 - a forked child does not have the threads of its parent
     _pool = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_thread_pool)
+    os.register_at_fork(after_in_child=_discard_thread_pool)

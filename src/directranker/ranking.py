@@ -1,10 +1,10 @@
-"""Ranking data of any size by a fitted ranker, a piece at a time.
+"""Rank data of any size by a fitted ranker, piece by piece.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset()
 >>> ranker = RankSVM().fit(data)
->>> best = next(ranked_tables(ranker, [data], top=2))
+>>> best = next(rank_pieces(ranker, [data], top=2))
 >>> best.column_names, best.column("rank").to_pylist()[:4]
 (['qid', 'docid', 'rank', 'score'], [1, 2, 1, 2])
 """
@@ -16,39 +16,41 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from directranker.arrays import IntArray, query_of_rows
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.rankers import Ranker
 
-__all__ = ["ranked_tables", "scored_tables"]
+__all__ = ["rank_pieces", "score_pieces"]
 
 
-def ranked_tables(
+def rank_pieces(
     ranker: Ranker, pieces: Iterable[RankingDataset], *, top: int | None = None
-) -> Iterator[Any]:
-    """A table of qid, docid, rank and score for each piece, best first within each query.
+) -> Iterator[pa.Table]:
+    """Yield a table of qid, docid, rank and score for each piece, best first within each query.
 
-    With `top`, only so many of each query. Documents without an id are called by their row in the source,
-    from 1 on.
+    With `top`, only the first `top` documents of each query. The id of a document without one is its row in
+    the source, from 1 on.
     """
     if top is not None and top < 1:
         raise ValueError(f"top is {top}; give a number from 1 on")
     first_row = 1
     for piece in pieces:
         scores = ranker.predict(piece)
-        query = np.repeat(np.arange(piece.n_queries), np.diff(piece.offsets))
+        query = query_of_rows(piece.offsets)
         order = np.lexsort((-scores, query))
-        place = np.arange(len(order)) - piece.offsets[query] + 1
+        rank = np.arange(len(order)) - piece.offsets[query] + 1
         if top is not None:
-            kept = place <= top
-            order, place, query = order[kept], place[kept], query[kept]
-        yield _table(piece, query, order, place, scores, first_row)
+            is_top = rank <= top
+            order, rank, query = order[is_top], rank[is_top], query[is_top]
+        yield _build_table(piece, query, order, rank, scores, first_row)
         first_row += piece.n_documents
 
 
-def scored_tables(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[Any]:
-    """A table with the column score for each piece, in the order of the source."""
+def score_pieces(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[pa.Table]:
+    """Yield a table with the column score for each piece, in the order of the source."""
     last_row = -1
     for piece in pieces:
         if piece.original_rows is not None:
@@ -62,9 +64,16 @@ def scored_tables(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[
         yield pa.table({"score": ranker.predict(piece)})
 
 
-def _table(piece: RankingDataset, query: Any, order: Any, place: Any, scores: Any, first_row: int) -> Any:
+def _build_table(
+    piece: RankingDataset,
+    query: IntArray,
+    order: IntArray,
+    rank: IntArray,
+    scores: NDArray[np.floating[Any]],
+    first_row: int,
+) -> pa.Table:
     ids = piece.query_ids
-    kind = pa.int64() if ids.dtype == np.int64 else pa.large_string()
+    id_type = pa.int64() if ids.dtype == np.int64 else pa.large_string()
     if piece.document_texts is None:
         rows = np.arange(first_row, first_row + piece.n_documents)
         documents = pa.array(rows if piece.original_rows is None else piece.original_rows + 1)
@@ -72,9 +81,9 @@ def _table(piece: RankingDataset, query: Any, order: Any, place: Any, scores: An
         documents = piece.document_texts
     return pa.table(
         {
-            "qid": pa.array(ids, kind).take(pa.array(query)),
+            "qid": pa.array(ids, id_type).take(pa.array(query)),
             "docid": documents.take(pa.array(order)).cast(pa.large_string()),
-            "rank": pa.array(place),
+            "rank": pa.array(rank),
             "score": pa.array(scores[order]),
         }
     )

@@ -1,8 +1,8 @@
-"""Python processes that are started do not import code from the working directory.
+"""Keep the working directory off `sys.path` of worker processes.
 
-Worker processes start by `python -m` or `python -c`, which put that directory first on `sys.path`: a
-`json.py` in a folder of data would run in place of Python's own. Workers get the `sys.path` of the process
-that starts them right afterwards, so a module beside a user's script is found as before.
+Worker processes start by `python -m` or `python -c`, which put the working directory first on `sys.path`: a
+`json.py` in a data folder would shadow the standard library's. Right after the start, workers get the
+`sys.path` of their parent, so they still find a module beside a user's script.
 
 >>> with safe_path():
 ...     VARIABLE in os.environ
@@ -19,37 +19,37 @@ from contextlib import contextmanager
 __all__ = ["VARIABLE", "restore_path", "safe_path"]
 
 VARIABLE = "PYTHONSAFEPATH"
-MARK = "directranker-"  # Python asks only whether the variable is empty
+MARKER_PREFIX = "directranker-"  # Python only checks that the variable is not empty
 
 _lock = threading.Lock()
-_n_within = 0
+_n_active = 0
 
 
 @contextmanager
 def safe_path() -> Iterator[None]:
-    """Processes that are started in here do not have the working directory on their path.
+    """Start processes in this context without the working directory on their path.
 
-    Threads may be in here at the same time; the last one to leave restores the environment.
+    Several threads may enter at the same time; the last one to leave restores the environment.
     """
-    global _n_within  # noqa: PLW0603 - the environment is the process's, too
+    global _n_active  # noqa: PLW0603 - the environment is global to the process, too
     with _lock:
-        _n_within += 1
+        _n_active += 1
         if not os.environ.get(VARIABLE):
-            os.environ[VARIABLE] = _own_mark()
+            os.environ[VARIABLE] = _make_marker()
     try:
         yield
     finally:
         with _lock:
-            _n_within -= 1
-            if not _n_within and os.environ.get(VARIABLE) == _own_mark():
+            _n_active -= 1
+            if not _n_active and os.environ.get(VARIABLE) == _make_marker():
                 del os.environ[VARIABLE]
 
 
 def restore_path() -> None:
-    """In a worker: let scripts that a user's code starts find the modules beside them again."""
-    if os.environ.get(VARIABLE, "").startswith(MARK) and os.environ[VARIABLE] != _own_mark():
+    """Unset the variable in a worker, so that scripts started by the user's code find modules beside them."""
+    if os.environ.get(VARIABLE, "").startswith(MARKER_PREFIX) and os.environ[VARIABLE] != _make_marker():
         del os.environ[VARIABLE]
 
 
-def _own_mark() -> str:
-    return f"{MARK}{os.getpid()}"
+def _make_marker() -> str:
+    return f"{MARKER_PREFIX}{os.getpid()}"

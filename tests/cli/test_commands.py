@@ -172,10 +172,13 @@ def test_version() -> None:
     [
         (["inspect", "none.txt"], "directranker: none.txt does not exist"),
         (["convert", "none.txt", "a.parquet"], "directranker: none.txt does not exist"),
-        (["convert", "broken.txt", "a.csv"], "directranker: a.csv: unknown ending .csv"),
-        (["inspect", "broken.txt"], "directranker: broken.txt:2: feature index 1 after 2; indices must grow"),
-        (["inspect", "empty.txt"], "directranker: empty.txt: holds no documents"),
-        (["inspect", "."], "directranker: . is a folder but no saved data set"),
+        (["convert", "broken.txt", "a.csv"], "directranker: a.csv: unknown extension .csv"),
+        (
+            ["inspect", "broken.txt"],
+            "directranker: broken.txt:2: feature index 1 after 2; indices must increase",
+        ),
+        (["inspect", "empty.txt"], "directranker: empty.txt: contains no documents"),
+        (["inspect", "."], "directranker: . is a folder but not a saved data set"),
         (["evaluate", "broken.txt", "good.txt"], "directranker: broken.txt:1: '0 qid:1 1:1' is not a score"),
         (["evaluate", "scores.txt", "good.txt"], "directranker: scores.txt has 1 scores for 2 documents"),
         (
@@ -252,7 +255,7 @@ def test_inspect_finds_queries_shared_by_the_parts_of_a_fold(tmp_path: Path) -> 
     for path in (fold, tmp_path):
         done = run_here("inspect", path)
         assert done.returncode == 0, done.stderr
-        assert "2 of 10 queries (20 %) of vali stand in test too" in done.stdout
+        assert "2 of 10 queries (20 %) of validation are also in test" in done.stdout
     (fold / "vali.txt").unlink()
     assert "vali.txt is missing" in run_here("inspect", fold).stderr
 

@@ -192,11 +192,11 @@ def test_export(folder: Path) -> None:
             ["rank", "model", "test.txt", "--out", "/dev/full", "--format", "scores"],
             "No space left on device",
         ),
-        (["rank", "model", "-", "--out", "new"], "new: unknown ending"),
-        (["rank", "model", "-"], "standard input: holds no documents"),
+        (["rank", "model", "-", "--out", "new"], "new: unknown extension"),
+        (["rank", "model", "-"], "standard input: contains no documents"),
         (["evaluate", "-", "-"], "scores and data cannot both come from standard input"),
         (["rank", "model", "none.txt"], "none.txt does not exist"),
-        (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown ending '.csv'"),
+        (["rank", "model", "test.txt", "--out", "a.csv"], "a.csv: unknown extension '.csv'"),
         (["rank", "model", "test.txt", "--format", "scores", "--top", "3"], "scores stand for all documents"),
         (
             ["explain", "model", "test.txt", "--query", "x", "--better", "1", "--worse", "2"],
@@ -336,7 +336,7 @@ def test_an_interrupted_tune_says_how_it_goes_on(folder: Path, monkeypatch: pyte
 def test_a_document_that_a_run_cannot_hold_is_told_with_its_query(folder: Path) -> None:
     text = b"0 qid:7 1:1 #docid = a\n0 qid:8 1:1 #docid = "  # as cut off
     done = run("rank", "model", "-", cwd=folder, text=text)
-    assert b"query 8: the docid '' is empty or has a space, which a TREC run cannot hold; mend" in done.stderr
+    assert b"query 8: the docid '' is empty or has a space, which a TREC run cannot hold; fix" in done.stderr
     assert run("rank", "model", "-", "--format", "jsonl", cwd=folder, text=text).returncode == 0
 
 
@@ -377,7 +377,7 @@ def test_a_place_that_is_not_there_is_told_before_training(
     monkeypatch.setattr(RankSVM, "fit", lambda *_, **__: pytest.fail("trained in vain"))
     done = run("train", "train.txt", "--ranker", "RankSVM", "--out", "nowhere/model", cwd=folder)
     assert done.returncode == 1
-    assert done.stderr == b"directranker: the folder nowhere does not exist; make it first\n"
+    assert done.stderr == b"directranker: the folder nowhere does not exist; create it first\n"
 
 
 @pytest.mark.filterwarnings("default::directranker.TrainingWarning")

@@ -49,7 +49,7 @@ def test_words_are_checked_when_an_objective_is_made(options: dict[str, Any], me
         ({"scores": SCORES[:3]}, "scores have 3 rows, relevance has 4"),
         ({"scores": SCORES[:, None]}, r"scores have shape \(4, 1\)"),
         ({"offsets": [0, 3]}, "offsets go from 0 to 3"),
-        ({"offsets": [0, 5, 4]}, "offsets fall from 5 to 4"),
+        ({"offsets": [0, 5, 4]}, "offsets decrease from 5 to 4"),
         ({"relevance": [1, 0, np.nan, 1]}, "label nan in row 2"),
         (
             {"query_weight": [1.0, 1.0]},

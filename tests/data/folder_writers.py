@@ -1,6 +1,6 @@
-"""Writers and readers of one folder in processes of their own: killed at every step, or side by side.
+"""Writers and readers of one folder in separate processes: killed at every step, or concurrent.
 
-Run as a script: `folder_writers.py FOLDER CASE`. This process has no threads, so that it may fork.
+Run as a script: `folder_writers.py FOLDER CASE`. This process has no threads, so it may fork.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from typing import Any
 from directranker.data import folder_swap
 from directranker.data.files import write_atomically, write_folder_atomically
 
-PARTS = ("first", "second", "third")
+FILES = ("first", "second", "third")
 ROUNDS = 60
-STEPS = ("os.", "open", "shutil.", "tempfile.", "fcntl.", "ctypes.")  # audited before they are taken
+STEPS = ("os.", "open", "shutil.", "tempfile.", "fcntl.", "ctypes.")  # prefixes of audit events
 
 
 def save(folder: Path, content: str, *, overwrite: bool = True) -> None:
-    """Three files of the same content."""
+    """Write three files of the same content."""
     with write_folder_atomically(folder, overwrite=overwrite) as temporary:
-        for name in PARTS:
+        for name in FILES:
             (temporary / name).write_text(content)
 
 
 def load(folder: Path) -> str:
-    """The content, which all files must have; StorageError and the like where not."""
-    contents = folder_swap.read_unchanged(folder, lambda found: [(found / n).read_text() for n in PARTS])
+    """Return the content, which all files must share."""
+    contents = folder_swap.read_consistently(folder, lambda found: [(found / n).read_text() for n in FILES])
     assert len(set(contents)) == 1, contents
     return contents[0]
 
 
-def names(folder: Path) -> list[str]:
-    """What is in it."""
+def list_names(folder: Path) -> list[str]:
+    """List the names in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
-def forked(work: Callable[[], None]) -> int:
-    """The id of a process that does it; its exit code is 1 after an exception."""
+def fork(work: Callable[[], None]) -> int:
+    """Run work in a forked process and return its id; its exit code is 1 after an exception."""
     process = os.fork()
     if process:
         return process
@@ -53,10 +53,10 @@ def forked(work: Callable[[], None]) -> int:
     os._exit(0)
 
 
-def killed_before(step: int, work: Callable[[], None]) -> bool:
-    """Do it in a process that is killed before its step of this number; False if it has fewer."""
+def is_killed_before(step: int, work: Callable[[], None]) -> bool:
+    """Run work in a process that is killed before this step; return False if it has fewer steps."""
 
-    def limited() -> None:
+    def run_limited() -> None:
         left = step
 
         def count(event: str, _arguments: Any) -> None:
@@ -69,7 +69,7 @@ def killed_before(step: int, work: Callable[[], None]) -> bool:
         sys.addaudithook(count)
         work()
 
-    _, status = os.waitpid(forked(limited), 0)
+    _, status = os.waitpid(fork(run_limited), 0)
     if os.WIFSIGNALED(status):
         return True
     assert os.WEXITSTATUS(status) == 0
@@ -77,7 +77,7 @@ def killed_before(step: int, work: Callable[[], None]) -> bool:
 
 
 def interrupt_writers(parent: Path) -> None:
-    """After each interrupt there is a whole folder and a whole file, and nothing else."""
+    """Check that each interrupt leaves a complete folder and a complete file, and nothing else."""
     target, file = parent / "model", parent / "numbers.txt"
     left = 0
 
@@ -102,32 +102,32 @@ def interrupt_writers(parent: Path) -> None:
             break
         left = 10**6
         load(target)
-        assert names(parent) in (["model", "numbers.txt"], ["model"]), (step, names(parent))
+        assert list_names(parent) in (["model", "numbers.txt"], ["model"]), (step, list_names(parent))
     assert step > 20
 
 
 def kill_folder_writers(parent: Path) -> None:
-    """After each kill there is a whole folder, and after the next save nothing else."""
+    """Check that each kill leaves a complete folder, and the next save nothing else."""
     target = parent / "model"
     save(target, "0")
     for step in range(10_000):
         before = load(target)
-        more = killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
-        if folder_swap._renameat2() is not None:
+        is_killed = is_killed_before(step, lambda step=step: save(target, str(step + 1)))  # type: ignore[misc]
+        if folder_swap._get_renameat2() is not None:
             assert target.is_dir()  # for every program, not only for ours
         assert load(target) in (before, str(step + 1))
-        if not more:
+        if not is_killed:
             break
         if step % 2:
-            save(target, "whole")
-            assert names(parent) == ["model"], (step, names(parent))
+            save(target, "complete")
+            assert list_names(parent) == ["model"], (step, list_names(parent))
     assert step > 20
     assert load(target) == str(step + 1)
-    assert names(parent) == ["model"]
+    assert list_names(parent) == ["model"]
 
 
 def kill_file_writers(parent: Path) -> None:
-    """The same for a file."""
+    """Check that each kill leaves a complete file."""
     target = parent / "numbers.txt"
 
     def write(content: str) -> None:
@@ -137,16 +137,16 @@ def kill_file_writers(parent: Path) -> None:
     write("0")
     for step in range(10_000):
         before = target.read_text()
-        more = killed_before(step, lambda step=step: write(str(step + 1)))  # type: ignore[misc]
+        is_killed = is_killed_before(step, lambda step=step: write(str(step + 1)))  # type: ignore[misc]
         assert target.read_text() in (before, str(step + 1))
-        if not more:
+        if not is_killed:
             break
     assert step > 5
-    assert names(parent) == ["numbers.txt"]
+    assert list_names(parent) == ["numbers.txt"]
 
 
-def two_writers_and_a_reader(parent: Path) -> None:
-    """All saves succeed, and each read gives what one of them wrote."""
+def run_two_writers_and_a_reader(parent: Path) -> None:
+    """Check that all saves succeed, and that each read returns the content of one of them."""
     target = parent / "model"
     save(target, "0")
 
@@ -154,7 +154,7 @@ def two_writers_and_a_reader(parent: Path) -> None:
         for number in range(ROUNDS):
             save(target, f"{name}{number}" * 1000)
 
-    writers = [forked(lambda name=name: write(name)) for name in "ab"]  # type: ignore[misc]
+    writers = [fork(lambda name=name: write(name)) for name in "ab"]  # type: ignore[misc]
     seen = set()
     while writers:
         seen.add(load(target))
@@ -163,10 +163,10 @@ def two_writers_and_a_reader(parent: Path) -> None:
             assert status == 0
             writers.remove(process)
     assert len(seen) > 2
-    assert names(parent) == ["model"]
+    assert list_names(parent) == ["model"]
 
 
 if __name__ == "__main__":
     if "two-steps" in sys.argv[3:]:
-        folder_swap._renameat2 = lambda: None
+        folder_swap._get_renameat2 = lambda: None
     globals()[sys.argv[2]](Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Parquet files that no careful program writes: every Arrow type, crafted metadata, damaged bytes."""
+"""Hostile Parquet files: every Arrow type, crafted metadata, damaged bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_ROWS = 6
 
 
 def arrow_columns() -> dict[str, pa.Array]:
-    """A column of each Arrow type, `N_ROWS` long, by a name for people."""
+    """Make a column of `N_ROWS` values of each Arrow type, by a readable name."""
     numbers = list(range(N_ROWS))
     of_numbers = [
         *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
@@ -110,7 +110,7 @@ def _extensions(numbers: list[int]) -> dict[str, pa.Array]:
 
 
 def with_column(role: str, column: pa.Array, *, with_null: bool = False) -> pa.Table:
-    """A table that would be fine but for one column."""
+    """Make a table that is valid except for one column."""
     if with_null:
         column = pa.chunked_array([column.slice(0, N_ROWS - 1), pa.nulls(1, column.type)])
     columns = {
@@ -123,7 +123,7 @@ def with_column(role: str, column: pa.Array, *, with_null: bool = False) -> pa.T
 
 
 def as_parquet(table: pa.Table) -> bytes | None:
-    """The table as a file; None where Parquet has no such type."""
+    """Write a table as a Parquet file; None if Parquet does not support a type."""
     file = io.BytesIO()
     try:
         pq.write_table(table, file)
@@ -133,7 +133,7 @@ def as_parquet(table: pa.Table) -> bytes | None:
 
 
 def crafted_tables() -> Iterator[tuple[str, pa.Table]]:
-    """Tables whose metadata or names were made by an attacker, each with what was done to it."""
+    """Yield tables with crafted metadata or names, each with a description."""
     plain = with_column("feature_1", pa.array(np.zeros(N_ROWS, np.float32)))
     deep = "[" * 5000 + "]" * 5000
     texts = ["", "[]", "1", "null", "{", deep, '{"index_columns": 3}', '{"index_columns": [[], {}, 1, null]}']
@@ -163,8 +163,8 @@ def crafted_tables() -> Iterator[tuple[str, pa.Table]]:
     yield "no columns", pa.table({})
 
 
-def mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """The file with some bytes changed, lost or moved, mostly within its footer."""
+def mutate(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change, remove or insert some bytes of a file, mostly within its footer."""
     data = bytearray(content)
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     kind = rng.integers(8)
@@ -176,7 +176,7 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
         at = int(rng.integers(len(data)))
         data[at : at + int(rng.integers(1, 50))] = rng.bytes(int(rng.integers(50)))
     elif kind == 3:
-        return _with_mutated_schema(content, rng)
+        return _mutate_schema(content, rng)
     else:
         first = 0 if kind == 4 else footer
         for at in rng.integers(first, len(data), size=int(rng.integers(1, 6))):
@@ -186,8 +186,8 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-def _with_mutated_schema(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change the Arrow schema within the footer, Base64 that a changed byte hardly ever survives."""
+def _mutate_schema(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change the Arrow schema in the footer and encode it again, as invalid Base64 is rejected early."""
     at = content.find(b"ARROW:schema")
     start = content.find(b"////", at)
     if at < 0 or start < 0:

@@ -1,4 +1,4 @@
-"""Data sets for the tests of the inspection, and what it finds in them."""
+"""Data sets for the tests of inspection, and access to its findings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from directranker.data.inspection import inspect_dataset
 
 
 def clean(n_queries: int = 12, length: int = 10, n_features: int = 4, seed: int = 0) -> RankingDataset:
+    """Make a data set without findings."""
     rng = np.random.default_rng(seed)
     n_rows = n_queries * length
     labels = np.tile(np.arange(length) % 3, n_queries)
@@ -20,19 +21,22 @@ def clean(n_queries: int = 12, length: int = 10, n_features: int = 4, seed: int 
 
 
 def with_column(data: RankingDataset, column: int, values: Any) -> RankingDataset:
+    """Replace the values of a column."""
     features = data.features.copy()
     features[:, column] = values
     return RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
 
 
 def findings(data: RankingDataset, **options: Any) -> dict[str, Finding]:
-    found = inspect_dataset(data, **options).findings
-    by_kind = {finding.kind: finding for finding in found}
-    assert len(by_kind) == len(found)
+    """Inspect a data set; return the findings by kind."""
+    results = inspect_dataset(data, **options).findings
+    by_kind = {finding.kind: finding for finding in results}
+    assert len(by_kind) == len(results)
     return by_kind
 
 
 def only(data: RankingDataset, kind: str, **options: Any) -> Finding:
-    found = findings(data, **options)
-    assert list(found) == [kind]
-    return found[kind]
+    """Inspect a data set; return its only finding, which must be of this kind."""
+    by_kind = findings(data, **options)
+    assert list(by_kind) == [kind]
+    return by_kind[kind]

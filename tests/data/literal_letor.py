@@ -1,4 +1,4 @@
-"""LETOR text read the slow way: the grammar line by line, the numbers by Python's float."""
+"""A literal reader of LETOR text: the grammar by regular expressions, numbers by Python's float."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ QUERY = re.compile(rb"qid:(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class MalformedError(Exception):
-    """A line that is none; the argument is its number."""
+    """An invalid line; the argument is its number."""
 
 
 @dataclass
 class Lines:
-    """What all lines of a text say."""
+    """The content of all lines of a text."""
 
     labels: list[float] = field(default_factory=list)
     queries: list[bytes | None] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Lines:
 
 
 def read(text: bytes, *, allow_non_finite: bool = False, max_features: int = 100_000) -> Lines:
-    """Read all lines, or raise `MalformedError` with the number of the first broken one."""
+    """Read all lines, or raise `MalformedError` with the number of the first invalid one."""
     lines = Lines()
     if text.startswith(b"\xef\xbb\xbf"):
         text = text[3:]
@@ -46,14 +46,14 @@ def read(text: bytes, *, allow_non_finite: bool = False, max_features: int = 100
 
 
 def _read_line(tokens: list[bytes], lines: Lines, allow_non_finite: bool, max_features: int) -> None:
-    label = _number(tokens.pop(0), allow_non_finite=False, width=np.float64)
+    label = _parse_number(tokens.pop(0), allow_non_finite=False, width=np.float64)
     query = QUERY.fullmatch(tokens[0]) if tokens else None
     if query:
         tokens.pop(0)
         if not query[1]:
             raise ValueError("no id")
-    found = query[1] if query else None
-    if lines.queries and (found is None) != (lines.queries[-1] is None):
+    query_id = query[1] if query else None
+    if lines.queries and (query_id is None) != (lines.queries[-1] is None):
         raise ValueError("some lines with a query, some without")
     features: dict[int, np.float32] = {}
     last = 0
@@ -62,15 +62,15 @@ def _read_line(tokens: list[bytes], lines: Lines, allow_non_finite: bool, max_fe
         if not match or len(match[1]) > 10 or not last < int(match[1]) <= max_features:
             raise ValueError(token)
         last = int(match[1])
-        value = _number(match[2], allow_non_finite=allow_non_finite, width=np.float32)
+        value = _parse_number(match[2], allow_non_finite=allow_non_finite, width=np.float32)
         with np.errstate(over="ignore"):
             features[last] = np.float32(value)
     lines.labels.append(label)
-    lines.queries.append(found)
+    lines.queries.append(query_id)
     lines.features.append(features)
 
 
-def _number(token: bytes, *, allow_non_finite: bool, width: type[np.floating]) -> float:
+def _parse_number(token: bytes, *, allow_non_finite: bool, width: type[np.floating]) -> float:
     if not NUMBER.fullmatch(token) and not (allow_non_finite and SPECIAL.fullmatch(token)):
         raise ValueError(token)
     value = float(token)

@@ -1,4 +1,4 @@
-"""Data sets in memory: grouping, selection, splitting, and what is refused."""
+"""Data sets in memory: grouping, selection, splitting, and invalid input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
 
 
-def small(n_queries: int = 6, seed: int = 0) -> RankingDataset:
-    """Queries of one to three documents, with document ids."""
+def make_small(n_queries: int = 6, seed: int = 0) -> RankingDataset:
+    """Make queries of one to three documents, with document ids."""
     rng = np.random.default_rng(seed)
     qid = np.repeat(np.arange(n_queries), rng.integers(1, 4, n_queries))
     n = len(qid)
@@ -31,7 +31,7 @@ query_ids = st.one_of(
 
 
 @given(query_ids)
-def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
+def test_grouping_matches_a_literal_implementation(qid: list[int | str]) -> None:
     grouping = group_by_query(qid, n_rows=len(qid))
     rows: dict[int | str, list[int]] = {}
     for row, query in enumerate(qid):
@@ -43,7 +43,7 @@ def test_grouping_is_the_literal_one(qid: list[int | str]) -> None:
 
 
 @given(query_ids)
-def test_the_order_of_the_source_is_given_on_request(qid: list[int] | list[str]) -> None:
+def test_to_source_order_inverts_the_grouping(qid: list[int] | list[str]) -> None:
     rows = np.arange(len(qid), dtype=np.float32)
     data = RankingDataset.from_arrays(rows[:, None], rows, qid=qid)
     np.testing.assert_array_equal(data.to_source_order(data.features[:, 0]), rows)
@@ -59,8 +59,8 @@ def test_document_ids_move_with_their_rows() -> None:
     assert data.qid.tolist() == [1, 1, 2]
 
 
-def test_nothing_can_be_changed() -> None:
-    data = small()
+def test_dataset_is_immutable() -> None:
+    data = make_small()
     for array in (data.features, data.relevance, data.offsets, data.query_ids, data.qid, data.document_ids):
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
@@ -69,32 +69,32 @@ def test_nothing_can_be_changed() -> None:
         data.relevance = np.zeros(3)  # type: ignore[misc]
     X = np.zeros((1, 1), dtype=np.float32)
     RankingDataset.from_arrays(X, [0])
-    X[0] = 1  # the caller's own array stays writable
+    X[0] = 1  # the caller's array stays writable
 
 
-def test_select_takes_whole_queries() -> None:
-    data = small()
+def test_select_returns_complete_queries() -> None:
+    data = make_small()
     for queries in ([4, 1], [2, 3, 4], [], data.query_ids % 2 == 0):
-        chosen = data.select(queries)
-        numbers = np.flatnonzero(queries) if isinstance(queries, np.ndarray) else queries
-        assert chosen.query_ids.tolist() == [data.query_ids[number] for number in numbers]
-        rows = [row for q in numbers for row in range(data.offsets[q], data.offsets[q + 1])]
-        np.testing.assert_array_equal(chosen.features, data.features[rows])
-        np.testing.assert_array_equal(chosen.relevance, data.relevance[rows])
-        assert chosen.document_ids is not None
-        assert chosen.document_ids.tolist() == [f"d{row}" for row in rows]
-        assert chosen.to_source_order(chosen.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
+        selected = data.select(queries)
+        indices = np.flatnonzero(queries) if isinstance(queries, np.ndarray) else queries
+        assert selected.query_ids.tolist() == [data.query_ids[index] for index in indices]
+        rows = [row for q in indices for row in range(data.offsets[q], data.offsets[q + 1])]
+        np.testing.assert_array_equal(selected.features, data.features[rows])
+        np.testing.assert_array_equal(selected.relevance, data.relevance[rows])
+        assert selected.document_ids is not None
+        assert selected.document_ids.tolist() == [f"d{row}" for row in rows]
+        assert selected.to_source_order(selected.document_ids).tolist() == [f"d{row}" for row in sorted(rows)]
     assert np.shares_memory(data.select([1, 2]).features, data.features)
 
 
-def test_split_never_cuts_a_query_and_repeats_by_seed() -> None:
-    data = small(50)
-    parts = data.split(0.6, 0.2, random_state=3)
-    assert [part.n_queries for part in parts] == [30, 10, 10]
-    assert sorted(query for part in parts for query in part.query_ids) == list(range(50))
-    assert sum(part.n_documents for part in parts) == data.n_documents
+def test_split_keeps_queries_together_and_is_reproducible() -> None:
+    data = make_small(50)
+    splits = data.split(0.6, 0.2, random_state=3)
+    assert [split.n_queries for split in splits] == [30, 10, 10]
+    assert sorted(query for split in splits for query in split.query_ids) == list(range(50))
+    assert sum(split.n_documents for split in splits) == data.n_documents
     again = data.split(0.6, 0.2, random_state=3)
-    assert all(one.equals(other) for one, other in zip(parts, again, strict=True))
+    assert all(one.equals(other) for one, other in zip(splits, again, strict=True))
     assert not data.split(0.5, random_state=4)[0].equals(data.split(0.5, random_state=5)[0])
     for fractions in ((), (0.5, 0.5)):
         with pytest.raises(ValueError, match="positive and sum to less than 1"):
@@ -110,18 +110,18 @@ def test_binarise_and_queries_with_a_relevant_document() -> None:
     data = RankingDataset.from_arrays(np.zeros((5, 1)), [0, 1, 2, 1, 0], qid=[1, 1, 2, 3, 4])
     assert data.binarise(2).relevance.tolist() == [0, 0, 1, 0, 0]
     for threshold in (float("nan"), "one", None):
-        for make in (data.binarise, data.only_queries_with_relevant):
-            with pytest.raises(ValueError, match=r"threshold is .*; give the label from which on"):
-                make(threshold)  # type: ignore[arg-type]
+        for method in (data.binarise, data.only_queries_with_relevant):
+            with pytest.raises(ValueError, match=r"threshold is .*; give the lowest label"):
+                method(threshold)  # type: ignore[arg-type]
     assert data.only_queries_with_relevant().query_ids.tolist() == [1, 2, 3]
     assert data.only_queries_with_relevant(2).query_ids.tolist() == [2]
 
 
 def test_concatenate() -> None:
-    data = small()
+    data = make_small()
     first, second = data.select([0, 1, 2]), data.select([3, 4, 5])
     assert concatenate([first, second]).equals(data)
-    with pytest.raises(DataError, match="3 query ids stand in more than one data set, such as 0"):
+    with pytest.raises(DataError, match="3 query ids are in more than one data set, such as 0"):
         concatenate([first, first])
     merged = concatenate([first, first], shared_queries="merge")
     assert merged.n_queries == 3
@@ -135,7 +135,7 @@ def test_concatenate() -> None:
 
 
 @given(arrays(np.float32, (3, 2)))
-def test_equality_is_by_bits(X: np.ndarray) -> None:
+def test_equals_compares_bits(X: np.ndarray) -> None:
     one = RankingDataset.from_arrays(X, [0, 1, 2])
     assert one.equals(RankingDataset.from_arrays(X.copy(), [0, 1, 2]))
     assert not one.equals(RankingDataset.from_arrays(X, [0, 1, 3]))
@@ -178,10 +178,10 @@ def test_equality_is_by_bits(X: np.ndarray) -> None:
         ({"X": [[1.0]], "y": [0], "qid": [2**70]}, DataError, "does not fit 64 bits"),
         ({"X": [[1.0]], "y": [0], "document_ids": ["a", "b"]}, ValueError, "2 document ids for 1 rows"),
         ({"X": [[1.0]], "y": [0], "feature_names": ["a", "b"]}, ValueError, "2 feature names for 1 features"),
-        ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' stands twice"),
+        ({"X": [[1.0, 2.0]], "y": [0], "feature_names": ["a", "a"]}, ValueError, "'a' is used twice"),
     ],
 )
-def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: type, message: str) -> None:
+def test_invalid_arrays_raise(arguments: dict[str, object], error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         RankingDataset.from_arrays(**arguments)  # type: ignore[arg-type]
 
@@ -189,23 +189,23 @@ def test_bad_arrays_are_refused_in_words(arguments: dict[str, object], error: ty
 @pytest.mark.parametrize(
     ("queries", "error", "message"),
     [
-        ([6], IndexError, "query number 6 of 6"),
-        ([-1], IndexError, "query number -1 of 6"),
-        ([1, 1], ValueError, "chosen twice"),
+        ([6], IndexError, "query index 6 is out of range; give indices from 0 to 5"),
+        ([-1], IndexError, "query index -1 is out of range"),
+        ([1, 1], ValueError, "selected twice"),
         ([True], ValueError, "mask of shape"),
-        ([0.5], TypeError, "by their numbers or by a mask"),
+        ([0.5], TypeError, "give query indices or a boolean mask"),
     ],
 )
-def test_bad_selections_are_refused(queries: list[object], error: type, message: str) -> None:
+def test_invalid_selections_raise(queries: list[object], error: type, message: str) -> None:
     with pytest.raises(error, match=message):
-        small().select(queries)  # type: ignore[arg-type]
+        make_small().select(queries)  # type: ignore[arg-type]
 
 
-def test_offsets_and_ids_are_checked() -> None:
+def test_invalid_offsets_and_ids_raise() -> None:
     X, y = np.zeros((2, 1), dtype=np.float32), np.zeros(2)
     with pytest.raises(ValueError, match="offsets go from 0 to 1"):
         RankingDataset(X, y, np.array([0, 1]), np.array([1]))
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="query id is used twice"):
         RankingDataset(X, y, np.array([0, 1, 2]), np.array([1, 1]))
     with pytest.raises(ValueError, match="1 query ids for 2 queries"):
         RankingDataset(X, y, np.array([0, 1, 2]), np.array([1]))

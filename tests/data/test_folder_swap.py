@@ -1,4 +1,4 @@
-"""Saved folders that are replaced: killed writers, several writers, readers beside them."""
+"""Replacing saved folders: killed writers, concurrent writers and readers."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ from directranker.data import folder_swap
 from directranker.data.files import write_atomically, write_folder_atomically
 from directranker.data.leftovers import temporary_folder
 
-from folder_writers import load, names, save
+from folder_writers import list_names, load, save
 
-BOTH = pytest.mark.parametrize("way", ["exchange", "two-steps"])
+BOTH_METHODS = pytest.mark.parametrize("method", ["exchange", "two-steps"])
 
 
-def run_case(case: str, folder: Path, way: str = "exchange") -> None:
+def run_case(case: str, folder: Path, method: str = "exchange") -> None:
     script = Path(__file__).with_name("folder_writers.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(folder), case, way], capture_output=True, text=True, check=False
+        [sys.executable, str(script), str(folder), case, method], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@BOTH
-def test_a_kill_at_any_step_leaves_a_whole_folder(tmp_path: Path, way: str) -> None:
-    run_case("kill_folder_writers", tmp_path, way)
+@BOTH_METHODS
+def test_a_kill_at_any_step_leaves_a_complete_folder(tmp_path: Path, method: str) -> None:
+    run_case("kill_folder_writers", tmp_path, method)
 
 
-@BOTH
-def test_an_interrupt_at_any_step_leaves_nothing_else(tmp_path: Path, way: str) -> None:
-    run_case("interrupt_writers", tmp_path, way)
+@BOTH_METHODS
+def test_an_interrupt_at_any_step_leaves_nothing_else(tmp_path: Path, method: str) -> None:
+    run_case("interrupt_writers", tmp_path, method)
 
 
-def test_a_kill_at_any_step_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_a_kill_at_any_step_leaves_a_complete_file(tmp_path: Path) -> None:
     run_case("kill_file_writers", tmp_path)
 
 
-@BOTH
-def test_two_writers_succeed_and_a_reader_gets_what_one_of_them_wrote(tmp_path: Path, way: str) -> None:
-    run_case("two_writers_and_a_reader", tmp_path, way)
+@BOTH_METHODS
+def test_concurrent_writers_succeed_and_readers_see_one_version(tmp_path: Path, method: str) -> None:
+    run_case("run_two_writers_and_a_reader", tmp_path, method)
 
 
 @pytest.fixture(params=["exchange", "unsupported", "missing"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With the system's exchange of names, on a file system without it, and on a system without it."""
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Exchange names by renameat2, on a file system without it, and on a system without it."""
     if request.param == "missing":
-        monkeypatch.setattr(folder_swap, "_renameat2", lambda: None)
+        monkeypatch.setattr(folder_swap, "_get_renameat2", lambda: None)
     if request.param == "unsupported":
-        monkeypatch.setattr(folder_swap, "_renameat2", lambda: lambda *_: -1)
+        monkeypatch.setattr(folder_swap, "_get_renameat2", lambda: lambda *_: -1)
         monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EINVAL)
     return str(request.param)
 
 
-@pytest.mark.parametrize("there", ["nothing", "folder", "empty folder", "file", "link", "dangling link"])
-def test_a_folder_takes_the_place_of_anything(tmp_path: Path, way: str, there: str) -> None:
+@pytest.mark.parametrize("existing", ["nothing", "folder", "empty folder", "file", "link", "dangling link"])
+def test_a_folder_replaces_any_target(tmp_path: Path, method: str, existing: str) -> None:
     target, other = tmp_path / "model", tmp_path / "other"
     save(other, "other")
-    match there:
+    match existing:
         case "folder":
             save(target, "old")
         case "empty folder":
@@ -75,40 +75,40 @@ def test_a_folder_takes_the_place_of_anything(tmp_path: Path, way: str, there: s
             target.symlink_to(other)
         case "dangling link":
             target.symlink_to(tmp_path / "gone")
-    if there != "nothing":
+    if existing != "nothing":
         with pytest.raises(FileExistsError, match=r"model exists"):
             save(target, "new", overwrite=False)
     save(target, "new")
     assert load(target) == "new"
     assert load(other) == "other"
-    assert names(tmp_path) == ["model", "other"]
+    assert list_names(tmp_path) == ["model", "other"]
 
 
-def test_without_overwriting_the_second_of_two_writers_raises(tmp_path: Path, way: str) -> None:
+def test_without_overwrite_the_second_writer_raises(tmp_path: Path, method: str) -> None:
     target = tmp_path / "model"
     with ExitStack() as stack:
         temporary = stack.enter_context(write_folder_atomically(target, overwrite=False))
         (temporary / "first").touch()
-        save(target, "quicker", overwrite=False)
+        save(target, "faster", overwrite=False)
         with pytest.raises(FileExistsError, match=r"model exists"):
             stack.close()
-    assert load(target) == "quicker"
-    assert names(tmp_path) == ["model"]
+    assert load(target) == "faster"
+    assert list_names(tmp_path) == ["model"]
 
 
-def test_what_a_living_writer_has_is_not_removed(tmp_path: Path) -> None:
+def test_a_running_writers_folder_is_not_removed(tmp_path: Path) -> None:
     target = tmp_path / "model"
     (tmp_path / ".model.abandond.partial").mkdir()
-    (tmp_path / ".model.of-a-user.partial").mkdir()
-    with temporary_folder(target) as mine:
+    (tmp_path / ".model.user-file.partial").mkdir()
+    with temporary_folder(target) as temporary:
         save(target, "other")
-        assert mine.is_dir()
+        assert temporary.is_dir()
     save(target, "other")
-    assert names(tmp_path) == [".model.of-a-user.partial", "model"]
-    assert not mine.exists()
+    assert list_names(tmp_path) == [".model.user-file.partial", "model"]
+    assert not temporary.exists()
 
 
-def test_a_folder_that_was_moved_aside_is_found(tmp_path: Path) -> None:
+def test_a_folder_that_was_moved_aside_is_recovered(tmp_path: Path) -> None:
     target, aside = tmp_path / "model", tmp_path / ".model.0123abcd.old"
     save(target, "old")
     target.rename(aside)
@@ -117,10 +117,10 @@ def test_a_folder_that_was_moved_aside_is_found(tmp_path: Path) -> None:
     assert load(target) == "old"
     target.rename(aside)
     assert load(target) == "old"
-    assert names(tmp_path) == ["model"]
+    assert list_names(tmp_path) == ["model"]
 
 
-def test_a_reader_begins_again_if_the_folder_is_replaced(tmp_path: Path, way: str) -> None:
+def test_a_reader_retries_if_the_folder_is_replaced(tmp_path: Path, method: str) -> None:
     target, contents = tmp_path / "model", iter(["second", "third"])
     save(target, "first")
 
@@ -130,34 +130,36 @@ def test_a_reader_begins_again_if_the_folder_is_replaced(tmp_path: Path, way: st
             save(target, content)
         return [first, (folder / "second").read_text()]
 
-    assert folder_swap.read_unchanged(target, read) == ["third", "third"]
+    assert folder_swap.read_consistently(target, read) == ["third", "third"]
 
 
-def test_a_reader_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_swap, "PATIENCE_SECONDS", 0.1)
+def test_a_reader_gives_up_after_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_swap, "MAX_READ_SECONDS", 0.1)
     save(tmp_path / "model", "0")
     with pytest.raises(StorageError, match="replaced again and again"):
-        folder_swap.read_unchanged(tmp_path / "model", lambda folder: save(folder, "1"))
+        folder_swap.read_consistently(tmp_path / "model", lambda folder: save(folder, "1"))
 
 
-def test_a_ranker_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ranker_replaced_during_loading_is_loaded_consistently(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = example_dataset().select(range(20))
     old, new = (RankSVM(alpha=alpha).fit(data) for alpha in (1, 100))
     old.save(tmp_path / "model")
     read_bytes = Path.read_bytes
 
-    def replaced_first(path: Path) -> bytes:
+    def read_and_replace(path: Path) -> bytes:
         content = read_bytes(path)
         if path.name == "header.json":
             monkeypatch.undo()
             new.save(tmp_path / "model", overwrite=True)
         return content
 
-    monkeypatch.setattr(Path, "read_bytes", replaced_first)
+    monkeypatch.setattr(Path, "read_bytes", read_and_replace)
     assert (load_ranker(tmp_path / "model").predict(data) == new.predict(data)).all()
 
 
-def test_a_full_disk_leaves_the_old_folder(tmp_path: Path, way: str) -> None:
+def test_a_full_disk_leaves_the_old_folder(tmp_path: Path, method: str) -> None:
     save(tmp_path / "model", "old")
     with (
         pytest.raises(OSError, match="No space") as raised,
@@ -168,4 +170,4 @@ def test_a_full_disk_leaves_the_old_folder(tmp_path: Path, way: str) -> None:
     with pytest.raises(KeyboardInterrupt), write_atomically(tmp_path / "file"):
         raise KeyboardInterrupt
     assert load(tmp_path / "model") == "old"
-    assert names(tmp_path) == ["model"]
+    assert list_names(tmp_path) == ["model"]

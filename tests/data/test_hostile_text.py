@@ -1,4 +1,4 @@
-"""Text that is compressed blanks, endless lines, or comes through a pipe."""
+"""Hostile text: compressed blank lines, endless lines, and pipes."""
 
 from __future__ import annotations
 
@@ -40,40 +40,38 @@ def stream(path: Path) -> int:
 
 @pytest.fixture(params=[read, stream])
 def reader(request: pytest.FixtureRequest) -> Reader:
-    """Everything that reads text."""
-    chosen: Reader = request.param
-    return chosen
+    """A function that reads text."""
+    function: Reader = request.param
+    return function
 
 
 @pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b"#\n"])
-def test_blank_lines_cost_nothing(tmp_path: Path, reader: Reader, blank: bytes) -> None:
+def test_blank_lines_take_no_memory(tmp_path: Path, reader: Reader, blank: bytes) -> None:
     path = tmp_path / "data.txt.gz"
     path.write_bytes(gzip.compress(LINE + blank * (8_000_000 // len(blank)) + LINE, 1))
-    reader_of_one = tmp_path / "one.txt"
-    reader_of_one.write_bytes(LINE)
-    reader(reader_of_one)  # compiles
+    one_line = tmp_path / "one.txt"
+    one_line.write_bytes(LINE)
+    reader(one_line)  # compiles the kernels
     tracemalloc.start()
     try:
         assert reader(path) == 2
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 60_000_000  # a row for each line would be gigabytes
+    assert peak < 60_000_000  # one row per line would take gigabytes
 
 
 @given(st.lists(st.sampled_from([b" ", b"\t", b"\r", b"\n", b"#", b"1", b"\x00"])))
-def test_rows_are_counted_as_they_are_parsed(letters: list[bytes]) -> None:
+def test_count_lines_matches_a_literal_count(letters: list[bytes]) -> None:
     text = b"".join(letters) + b"\n"
     lines = text.split(b"\n")[:-1]
     rows = [line.lstrip(b" \t") for line in lines]
     n_rows = sum(row not in (b"", b"\r") and not row.startswith(b"#") for row in rows)
-    found = count_lines(np.frombuffer(text, np.uint8), Position(len(text)))
-    assert found == (len(lines), n_rows)
+    counts = count_lines(np.frombuffer(text, np.uint8), Position(len(text)))
+    assert counts == (len(lines), n_rows)
 
 
-def test_a_line_without_an_end_is_an_error(
-    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_line_raises(tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (letor_blocks, streaming):
         monkeypatch.setattr(module, "MAX_LINE_BYTES", 1 << 23)
     path = tmp_path / "data.txt.gz"
@@ -82,8 +80,8 @@ def test_a_line_without_an_end_is_an_error(
         reader(path)
 
 
-def test_a_beginning_that_compresses_well_is_no_measure(tmp_path: Path) -> None:
-    """The first half of the rows takes a thousandth of the file."""
+def test_a_highly_compressible_beginning_does_not_inflate_memory(tmp_path: Path) -> None:
+    """Most rows take only a thousandth of the file."""
     rng = np.random.default_rng(0)
     other = b"".join(b"0 qid:1 1:%f 2:%f\n" % tuple(rng.normal(size=2)) for _ in range(20_000))
     path = tmp_path / "data.txt.gz"
@@ -97,13 +95,13 @@ def test_a_beginning_that_compresses_well_is_no_measure(tmp_path: Path) -> None:
     assert peak < 400_000 * 8 * 3 * 9
 
 
-def through_pipe(path: Path, content: bytes, read: Callable[[Path], Any]) -> Any:
-    """What a reader makes of a named pipe."""
+def read_through_pipe(path: Path, content: bytes, read: Callable[[Path], Any]) -> Any:
+    """Write content to a named pipe and read it from there."""
     os.mkfifo(path)
 
     def write() -> None:
         with path.open("wb", buffering=0) as pipe:
-            pipe.write(content[:1])  # a pipe may give as little as this at a time
+            pipe.write(content[:1])  # a read from a pipe may return as little as one byte
             pipe.write(content[1:])
 
     writer = threading.Thread(target=write, daemon=True)
@@ -115,15 +113,15 @@ def through_pipe(path: Path, content: bytes, read: Callable[[Path], Any]) -> Any
 
 
 @pytest.mark.parametrize("name", ["data.txt", "data", "data.txt.gz"])
-def test_text_may_come_through_a_pipe(tmp_path: Path, reader: Reader, name: str) -> None:
+def test_text_can_be_read_from_a_pipe(tmp_path: Path, reader: Reader, name: str) -> None:
     content = LINE * 3
     compressed = gzip.compress(content) if name.endswith(".gz") else content
-    assert through_pipe(tmp_path / name, compressed, reader) == 3
+    assert read_through_pipe(tmp_path / name, compressed, reader) == 3
 
 
-def test_parquet_without_its_ending_is_told(tmp_path: Path, reader: Reader) -> None:
-    with pytest.raises(DataError, match=r"data: holds Parquet; give it a name that ends in .parquet"):
-        through_pipe(tmp_path / "data", b"PAR1 and more", reader)
+def test_parquet_without_its_extension_raises(tmp_path: Path, reader: Reader) -> None:
+    with pytest.raises(DataError, match=r"data: contains Parquet; give it a name that ends in .parquet"):
+        read_through_pipe(tmp_path / "data", b"PAR1 and more", reader)
 
 
 def test_score_files_and_qrels_take_no_memory_for_blank_lines() -> None:
@@ -140,7 +138,7 @@ def test_score_files_and_qrels_take_no_memory_for_blank_lines() -> None:
     assert peak < 1_000_000
 
 
-def test_scores_of_selected_queries_that_were_saved(tmp_path: Path) -> None:
+def test_scores_of_a_saved_selection(tmp_path: Path) -> None:
     data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[5, 6, 7])
     data.select([2, 1]).save(tmp_path / "saved")
     loaded = RankingDataset.load(tmp_path / "saved")

@@ -1,4 +1,4 @@
-"""Each oddity made on purpose is found with its count and an example, and clean data has none."""
+"""Each problem is found with its count and an example, and clean data has no findings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from directranker.data import inspection as module
 from directranker.data import inspection_kernels as kernels
 from directranker.data.dataset import RankingDataset
-from directranker.data.findings import percent
+from directranker.data.findings import format_percent
 from directranker.data.inspection import Inspection, ListLengths, inspect_dataset, inspect_fold
 from directranker.data.letor import read_letor
 
 from inspection_cases import clean, findings, only, with_column
 
 NAN, INF = np.nan, np.inf
-ODD_VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, NAN, INF, -INF])
+SPECIAL_VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, NAN, INF, -INF])
 few_examples = settings(max_examples=60, deadline=None)
 
 
@@ -38,8 +38,8 @@ def test_clean_data_has_no_findings() -> None:
     )
 
 
-def from_lists(*labels: list[float], n_features: int = 1) -> RankingDataset:
-    """Queries q0, q1, … with these labels and different features everywhere."""
+def from_labels(*labels: list[float], n_features: int = 1) -> RankingDataset:
+    """Make queries q0, q1, … with these labels and unique feature values."""
     n_rows = sum(map(len, labels))
     features = np.arange(n_rows * n_features).reshape(n_rows, n_features)
     qid = [f"q{number}" for number, query in enumerate(labels) for _ in query]
@@ -47,7 +47,7 @@ def from_lists(*labels: list[float], n_features: int = 1) -> RankingDataset:
 
 
 def test_queries_without_relevant() -> None:
-    data = from_lists([0, 1], [0, 0.5], [0, 0.9], [2, 0])
+    data = from_labels([0, 1], [0, 0.5], [0, 0.9], [2, 0])
     finding = only(data, "queries-without-relevant")
     assert (finding.count, finding.examples, finding.severity) == (2, ("q1", "q2"), "note")
     expected = "2 of 4 queries (50 %) have no relevant document (label 1 or more), e.g. query q1"
@@ -56,26 +56,26 @@ def test_queries_without_relevant() -> None:
     assert findings(data, threshold=0.5) == {}
 
 
-def test_queries_of_one_class() -> None:
-    finding = only(from_lists([0, 1], [1, 1, 1], [2, 0]), "one-class-queries")
+def test_queries_with_one_label() -> None:
+    finding = only(from_labels([0, 1], [1, 1, 1], [2, 0]), "one-class-queries")
     assert (finding.count, finding.examples) == (1, ("q1",))
     assert finding.message == "1 of 3 queries (33 %) has the same label for all documents, e.g. query q1"
 
 
-def test_queries_of_grades_that_are_all_relevant() -> None:
-    stars = from_lists([1, 5, 3], [0, 1], [2, 4])
+def test_queries_with_only_relevant_documents() -> None:
+    stars = from_labels([1, 5, 3], [0, 1], [2, 4])
     finding = only(stars, "only-relevant-queries")
     assert (finding.count, finding.examples) == (2, ("q0", "q2"))
     assert finding.message.startswith("2 of 3 queries (67 %) have different labels, but all of 1 or more")
     assert "only-relevant-queries" not in findings(stars, threshold=3.0)
 
 
-def test_labels_that_change_between_queries_are_no_second_class() -> None:
-    assert only(from_lists([1, 1], [2, 2], [1, 1]), "one-class-queries").count == 3
+def test_labels_that_change_only_between_queries() -> None:
+    assert only(from_labels([1, 1], [2, 2], [1, 1]), "one-class-queries").count == 3
 
 
-def test_queries_of_one_document_are_not_of_one_class() -> None:
-    finding = only(from_lists([0, 1], [1], [0, 1], [2]), "single-document-queries")
+def test_single_document_queries() -> None:
+    finding = only(from_labels([0, 1], [1], [0, 1], [2]), "single-document-queries")
     assert (finding.count, finding.examples) == (2, ("q1", "q3"))
     assert finding.message == "2 of 4 queries (50 %) have only one document, e.g. query q1"
 
@@ -100,14 +100,14 @@ def test_constant_features(value: float) -> None:
     assert finding.message == expected
 
 
-def test_ten_examples_are_enough() -> None:
+def test_at_most_ten_examples() -> None:
     features = np.ones((2, 12))
     features[1, 11] = 2
     finding = findings(RankingDataset.from_arrays(features, [0, 1]))["constant-features"]
     assert (finding.count, len(finding.examples)) == (11, 10)
 
 
-def test_a_value_that_is_sometimes_missing_is_not_constant() -> None:
+def test_a_partly_missing_value_is_not_constant() -> None:
     only(with_column(clean(), 1, np.where(np.arange(120) % 7, 7.0, NAN)), "nan-values")
 
 
@@ -132,7 +132,7 @@ def test_missing_features_are_neither_constant_nor_duplicate() -> None:
     assert found["nan-values"].count == 240
 
 
-def test_all_bit_patterns_of_nan_are_one_value() -> None:
+def test_all_bit_patterns_of_nan_are_equal() -> None:
     patterns = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF], dtype=np.uint32)
     column = np.append(patterns, np.uint32(0)).view(np.float32)
     data = RankingDataset.from_arrays(np.column_stack([column, column[[1, 2, 3, 0, 4]]]), [0, 1, 0, 1, 2])
@@ -149,8 +149,8 @@ def test_nan_values() -> None:
     column[[20, 35]] = NAN
     finding = only(with_column(clean(), 2, column), "nan-values")
     assert (finding.count, finding.severity) == (2, "note")
-    place = "'feature_3' of row 20 in query 102"
-    assert finding.message == f"2 of 480 values (<1 %) are NaN, in 1 feature, e.g. {place}"
+    value = "'feature_3' of row 20 in query 102"
+    assert finding.message == f"2 of 480 values (<1 %) are NaN, in 1 feature, e.g. {value}"
 
 
 def test_infinite_values() -> None:
@@ -159,8 +159,8 @@ def test_infinite_values() -> None:
     data = RankingDataset.from_arrays(features, clean().relevance, qid=clean().qid)
     finding = only(data, "infinite-values")
     assert (finding.count, finding.severity) == (2, "warning")
-    place = "'feature_1' of row 119 in query 111"
-    assert finding.message == f"2 of 480 values (<1 %) are infinite, in 2 features, e.g. {place}"
+    value = "'feature_1' of row 119 in query 111"
+    assert finding.message == f"2 of 480 values (<1 %) are infinite, in 2 features, e.g. {value}"
 
 
 def test_contradicting_documents() -> None:
@@ -181,13 +181,13 @@ def test_contradicting_documents() -> None:
     )
 
 
-def test_documents_are_named_by_their_id() -> None:
+def test_examples_name_documents_by_id() -> None:
     data = RankingDataset.from_arrays([[1.0]] * 3, [0, 0, 1], document_ids=["GX1", "GX2", ""])
-    place = "document GX1 (label 0) and row 2 (label 1) of query 0"
-    assert findings(data)["contradicting-documents"].examples == (place,)
+    pair = "document GX1 (label 0) and row 2 (label 1) of query 0"
+    assert findings(data)["contradicting-documents"].examples == (pair,)
 
 
-def test_leaking_features_the_worst_first() -> None:
+def test_leaking_features_are_sorted_worst_first() -> None:
     data = clean()
     noisy = data.relevance.copy()
     noisy[0] = 1.5  # above the three documents of label 1 in its query: 3 of 12 · 33 pairs wrong
@@ -207,7 +207,7 @@ def test_a_leak_may_have_missing_values() -> None:
 
 
 @pytest.mark.parametrize(("only_relevant", "suffix"), [(True, ")"), (False, ", reversed)")])
-def test_being_missing_may_leak(only_relevant: bool, suffix: str) -> None:
+def test_missingness_may_leak(only_relevant: bool, suffix: str) -> None:
     data = clean().binarise(1)
     has_value = (data.relevance == 1) == only_relevant
     data = with_column(data, 0, np.where(has_value, data.features[:, 0], NAN))
@@ -228,7 +228,7 @@ def test_being_missing_may_leak(only_relevant: bool, suffix: str) -> None:
         (1, [0] * 14 + [1] * 14, True),  # one in 40,116,600
     ],
 )
-def test_luck_is_no_leak(n_queries: int, labels: list[int], leaks: bool) -> None:
+def test_agreement_by_chance_is_not_a_leak(n_queries: int, labels: list[int], leaks: bool) -> None:
     data = clean(n_queries, len(labels))
     relevance = np.tile(labels, n_queries)
     features = np.column_stack([relevance, data.features[:, 1:]])
@@ -236,7 +236,7 @@ def test_luck_is_no_leak(n_queries: int, labels: list[int], leaks: bool) -> None
     assert ("leaking-features" in found) == leaks
 
 
-def test_a_feature_of_the_query_cannot_leak() -> None:
+def test_a_query_level_feature_cannot_leak() -> None:
     data = clean()
     assert findings(with_column(data, 0, data.qid)) == {}
 
@@ -264,7 +264,7 @@ def test_label_counts(labels: Any, expected: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 0), (1, 3), (5, 0)])
 @pytest.mark.parametrize("value", [0.0, NAN, INF])
-def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
+def test_tiny_data(shape: tuple[int, int], value: float) -> None:
     data = RankingDataset.from_arrays(np.full(shape, value), np.arange(shape[0]))
     inspection = inspect_dataset(data)
     assert (inspection.n_documents, inspection.n_features) == shape
@@ -274,13 +274,13 @@ def test_tiny_data_does_no_harm(shape: tuple[int, int], value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
+    ("fraction", "text"), [(0.004, "<1 %"), (0.996, ">99 %"), (1, "100 %"), (0.125, "12 %")]
 )
-def test_shares_are_never_rounded_to_none_or_all(share: float, text: str) -> None:
-    assert percent(share) == text
+def test_format_percent_never_rounds_to_0_or_100(fraction: float, text: str) -> None:
+    assert format_percent(fraction) == text
 
 
-def odd_data() -> RankingDataset:
+def make_problematic_data() -> RankingDataset:
     rng = np.random.default_rng(3)
     features = rng.choice([0, -0.0, 1, NAN, INF], size=(90, 7)).astype(np.float32)
     features[:, 3], features[:, 4], features[:, 5] = features[:, 2], 1, NAN
@@ -290,8 +290,8 @@ def odd_data() -> RankingDataset:
 
 
 @pytest.mark.parametrize("layout", ["fortran", "strided", "mapped"])
-def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
-    data = odd_data()
+def test_memory_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
+    data = make_problematic_data()
     features: Any = np.asfortranarray(data.features)
     if layout == "strided":
         features = np.repeat(data.features, 2, axis=1)[:, ::2]
@@ -303,69 +303,69 @@ def test_layout_makes_no_difference(layout: str, tmp_path: Path) -> None:
     assert len(inspect_dataset(data).findings) == 6
 
 
-def test_equal_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, scan = odd_data(), kernels.scan_features
+def test_hash_collisions_are_not_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, scan = make_problematic_data(), kernels.scan_features
     expected = inspect_dataset(data)
 
-    def blind_scan(features: NDArray[np.float32]) -> kernels.Scan:
+    def scan_with_equal_hashes(features: NDArray[np.float32]) -> kernels.Scan:
         true = scan(features)
         return true._replace(column_hashes=true.column_hashes * 0, row_hashes=true.row_hashes * 0)
 
-    monkeypatch.setattr(module, "scan_features", blind_scan)
+    monkeypatch.setattr(module, "scan_features", scan_with_equal_hashes)
     assert inspect_dataset(data) == expected
 
 
-def test_queries_shared_by_parts() -> None:
+def test_queries_shared_by_splits() -> None:
     train, vali, test = clean(), clean(seed=1), clean(seed=2)
-    parts = {
+    splits = {
         "train": train,
         "vali": RankingDataset.from_arrays(vali.features, vali.relevance, qid=vali.qid + 10),
         "test": RankingDataset.from_arrays(test.features, test.relevance, qid=test.qid + 100),
     }
-    fold = inspect_fold(parts)
-    assert fold.parts == {name: inspect_dataset(part) for name, part in parts.items()}
+    fold = inspect_fold(splits)
+    assert fold.parts == {name: inspect_dataset(split) for name, split in splits.items()}
     (finding,) = fold.findings
     assert (finding.kind, finding.count, finding.examples) == ("shared-queries", 2, ("110", "111"))
-    assert finding.message == "2 of 12 queries (17 %) of train stand in vali too, e.g. query 110"
+    assert finding.message == "2 of 12 queries (17 %) of train are also in vali, e.g. query 110"
     assert finding.severity == "warning"
 
 
-def moved(data: RankingDataset, **changes: Any) -> RankingDataset:
-    """The same data under other query ids."""
+def with_other_ids(data: RankingDataset, **changes: Any) -> RankingDataset:
+    """Copy a data set with other query ids, and these changes."""
     options: dict[str, Any] = {"X": data.features, "y": data.relevance, "qid": data.qid + 1000} | changes
     return RankingDataset.from_arrays(**options)
 
 
-def test_parts_with_different_features() -> None:
+def test_splits_with_different_features() -> None:
     data = clean()
-    (finding,) = inspect_fold({"train": data, "test": moved(data, X=data.features[:, :3])}).findings
+    (finding,) = inspect_fold({"train": data, "test": with_other_ids(data, X=data.features[:, :3])}).findings
     assert (finding.kind, finding.count, finding.severity) == ("differing-features", 1, "warning")
     absent = "column 3 is 'feature_4' in train and absent in test"
     assert finding.message == f"1 of 4 columns (25 %) differs between train and test, e.g. {absent}"
-    (finding,) = inspect_fold({"a": data, "b": moved(data, feature_names=["x", *"abc"])}).findings
+    (finding,) = inspect_fold({"a": data, "b": with_other_ids(data, feature_names=["x", *"abc"])}).findings
     assert (finding.count, finding.examples[0]) == (4, "column 0 is 'feature_1' in a and 'x' in b")
 
 
-def test_labels_that_training_has_not() -> None:
+def test_labels_unseen_in_training() -> None:
     data = clean()
-    parts = {"test": moved(data, y=data.relevance * 2), "train": data}
-    (finding,) = inspect_fold(parts).findings
+    splits = {"test": with_other_ids(data, y=data.relevance * 2), "train": data}
+    (finding,) = inspect_fold(splits).findings
     assert (finding.kind, finding.count, finding.examples) == ("unseen-labels", 1, ("4",))
     assert finding.message == "1 of 3 labels (33 %) of test does not occur in train, e.g. label 4"
-    measured = {"train": moved(data, y=np.arange(120) + 0.5), "test": data}
-    assert inspect_fold(measured).findings == ()
+    continuous = {"train": with_other_ids(data, y=np.arange(120) + 0.5), "test": data}
+    assert inspect_fold(continuous).findings == ()
 
 
-def test_a_fold_needs_parts() -> None:
-    with pytest.raises(ValueError, match="no parts to inspect; give a mapping"):
+def test_a_fold_without_splits_raises() -> None:
+    with pytest.raises(ValueError, match="no splits to inspect; give a mapping"):
         inspect_fold({})
 
 
-def test_json_and_back() -> None:
-    one = inspect_dataset(odd_data()).to_dict()
-    fold = inspect_fold({"train": odd_data(), "test": odd_data()}).to_dict()
-    for plain in (one, fold):
-        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+def test_json_round_trip() -> None:
+    one = inspect_dataset(make_problematic_data()).to_dict()
+    fold = inspect_fold({"train": make_problematic_data(), "test": make_problematic_data()}).to_dict()
+    for result in (one, fold):
+        assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert fold["parts"]["test"] == one
     assert list(one) == ["n_documents", "n_queries", "n_features", "label_counts", "list_lengths", "findings"]
     names = ["kind", "severity", "count", "message", "advice", "examples"]
@@ -373,8 +373,8 @@ def test_json_and_back() -> None:
     assert one["list_lengths"] == {"minimum": 15, "median": 15.0, "mean": 15.0, "maximum": 15}
 
 
-def test_the_findings_of_mq2008(real_data: Path) -> None:
-    """The counts were taken from the text by a literal count over pairs of lines."""
+def test_findings_of_mq2008(real_data: Path) -> None:
+    """The expected counts come from a literal count over pairs of lines of the text."""
     folder = real_data / "MQ2008" / "Fold1"
     fold = inspect_fold({name: read_letor(folder / f"{name}.txt") for name in ("train", "vali", "test")})
     assert fold.findings == ()
@@ -383,8 +383,8 @@ def test_the_findings_of_mq2008(real_data: Path) -> None:
     assert train.label_counts == {"0": 7820, "1": 1223, "2": 587}
     assert train.list_lengths == ListLengths(5, 8.0, 9630 / 471, 121)
     counts = {
-        name: {finding.kind: (finding.count, finding.examples[0]) for finding in part.findings}
-        for name, part in fold.parts.items()
+        name: {finding.kind: (finding.count, finding.examples[0]) for finding in split.findings}
+        for name, split in fold.parts.items()
     }
     contradictions = {
         name: found.pop("contradicting-documents", (0, ""))[0] for name, found in counts.items()

@@ -18,18 +18,19 @@ from directranker.data.dataset import RankingDataset
 from inspection_cases import clean, findings, with_column
 
 NAN, INF = np.nan, np.inf
-ODD_VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, NAN, INF, -INF])
+SPECIAL_VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, NAN, INF, -INF])
 few_examples = settings(max_examples=60, deadline=None)
 
 
-def key(values: NDArray[Any]) -> tuple[Any, ...]:
+def make_key(values: NDArray[Any]) -> tuple[Any, ...]:
+    """Make equal tuples of equal rows, with 0 = -0 and NaN = NaN."""
     return tuple("nan" if value != value else value + 0.0 for value in values.tolist())  # noqa: PLR0124
 
 
 @few_examples
-@given(arrays(np.float32, st.tuples(st.integers(2, 4), st.integers(1, 12)), elements=ODD_VALUES))
-def test_duplicates_as_defined(features: NDArray[np.float32]) -> None:
-    columns = [key(column) for column in features.T]
+@given(arrays(np.float32, st.tuples(st.integers(2, 4), st.integers(1, 12)), elements=SPECIAL_VALUES))
+def test_duplicates_match_the_definition(features: NDArray[np.float32]) -> None:
+    columns = [make_key(column) for column in features.T]
     expected = tuple(
         f"'feature_{number + 1}' equals 'feature_{columns.index(column) + 1}'"
         for number, column in enumerate(columns)
@@ -42,12 +43,14 @@ def test_duplicates_as_defined(features: NDArray[np.float32]) -> None:
 
 
 @few_examples
-@given(arrays(np.float32, st.tuples(st.integers(1, 30), st.integers(1, 2)), elements=ODD_VALUES), st.data())
-def test_contradictions_as_defined(features: NDArray[np.float32], draw: st.DataObject) -> None:
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 30), st.integers(1, 2)), elements=SPECIAL_VALUES), st.data()
+)
+def test_contradictions_match_the_definition(features: NDArray[np.float32], draw: st.DataObject) -> None:
     n_rows = len(features)
     labels = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
     qid = draw.draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows))
-    rows = [(qid[row], key(features[row])) for row in range(n_rows)]
+    rows = [(qid[row], make_key(features[row])) for row in range(n_rows)]
     involved = {
         row
         for pair in combinations(range(n_rows), 2)
@@ -58,7 +61,7 @@ def test_contradictions_as_defined(features: NDArray[np.float32], draw: st.DataO
     assert (finding.count if finding else 0) == len(involved)
 
 
-def literal_agreement(data: RankingDataset, column: int, lowest: bool) -> tuple[float, float]:
+def count_agreement_literally(data: RankingDataset, column: int, lowest: bool) -> tuple[float, float]:
     like = unlike = 0.0
     values = data.features[:, column]
     for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
@@ -80,23 +83,23 @@ def literal_agreement(data: RankingDataset, column: int, lowest: bool) -> tuple[
 
 @few_examples
 @given(
-    arrays(np.float32, 30, elements=ODD_VALUES | st.floats(-2, 2, width=32)),
+    arrays(np.float32, 30, elements=SPECIAL_VALUES | st.floats(-2, 2, width=32)),
     arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0, 2.0, 4.5])),
     arrays(np.int64, 30, elements=st.integers(0, 3)),
     st.booleans(),
 )
-def test_agreement_as_defined(
+def test_agreement_matches_the_definition(
     values: NDArray[np.float32], labels: NDArray[np.float64], qid: NDArray[np.int64], lowest: bool
 ) -> None:
     data = RankingDataset.from_arrays(values[:, None], labels, qid=qid)
     codes = np.unique(data.relevance, return_inverse=True)[1]
-    like, unlike, _ = kernels.column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
-    assert (like, unlike) == literal_agreement(data, 0, lowest)
+    like, unlike, _ = kernels.count_column_agreement(data.features[:, 0], codes, data.offsets, lowest, INF)
+    assert (like, unlike) == count_agreement_literally(data, 0, lowest)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.floats(0, 0.06))
-def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float) -> None:
+def test_leaks_match_the_definition_despite_early_stopping(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     data = clean(n_queries=8, n_features=4, seed=seed)
     for column in range(3):
@@ -104,16 +107,16 @@ def test_leaks_as_defined_although_the_count_stops_early(seed: int, noise: float
         data = with_column(
             data, column, np.where(wrong, data.features[:, 3], data.relevance) * (-1) ** column
         )
-    pairs = [literal_agreement(data, column, False) for column in range(4)]
+    pairs = [count_agreement_literally(data, column, False) for column in range(4)]
     leaks = {f"'feature_{column + 1}'" for column, pair in enumerate(pairs) if min(pair) * 100 <= sum(pair)}
     finding = findings(data).get("leaking-features")
     assert {text.split()[0] for text in (finding.examples if finding else ())} == leaks
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1], [0, 1, 2, 2], [3, 3]])
-def test_surprise_is_the_improbability_of_the_right_order(labels: list[int]) -> None:
+def test_surprise_is_the_log_number_of_distinct_orders(labels: list[int]) -> None:
     codes = np.unique(labels, return_inverse=True)[1]
     offsets = np.array([0, len(labels)])
-    surprise = kernels.column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
+    surprise = kernels.count_column_agreement(np.array(labels, np.float32), codes, offsets, False, INF)[2]
     orders = {(0, 0, 1, 1, 1): 5 * 4 / 2, (0, 1, 2, 2): 4 * 3, (3, 3): 1}[tuple(labels)]
     assert np.exp(surprise) == pytest.approx(orders)

@@ -1,4 +1,4 @@
-"""Reading LETOR text, by value: notations, errors, files."""
+"""Reading LETOR text: notations, errors, files."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_dense_line_of_letor_4() -> None:
         ("-0.25E+2", -25.0),
         ("0.1000000000000000000000000001", 0.1),
         ("123456789012345678901234567890", 1.2345679e29),
-        ("16777217", 16777216.0),  # half way between two float32: to even
-        ("16777217.0000000000000000001", 16777216.0),  # its float64 is half way again, as in Python
+        ("16777217", 16777216.0),  # halfway between two float32: to even
+        ("16777217.0000000000000000001", 16777216.0),  # its float64 is halfway again, as in Python
         ("1e-46", 0.0),
         ("7.1e-46", 1e-45),
         ("1e-400", 0.0),
@@ -57,7 +57,7 @@ def test_notations_of_a_value(token: str, value: float) -> None:
 @pytest.mark.parametrize(
     "label", ["3", "-1", "2.5", "1e6", "123456789012", "0.1", "9007199254740993", "1e300"]
 )
-def test_labels_are_any_finite_number(label: str) -> None:
+def test_labels_may_be_any_finite_number(label: str) -> None:
     assert parse_letor(f"{label} qid:1 1:1\n".encode()).relevance.tolist() == [float(label)]
 
 
@@ -68,8 +68,8 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("nan qid:1 1:1", "t:1: the label 'nan' is not a finite number"),
         ("1e999 qid:1 1:1", "t:1: the label '1e999' is not a finite number"),
         ("0 qid:1 1:1\n0 qid: 1:1", "t:2: qid: without an id"),
-        ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must grow"),
-        ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must grow"),
+        ("0 qid:1 1:1\n\n0 qid:1 9:1 7:1", "t:3: feature index 7 after 9; indices must increase"),
+        ("0 qid:1 7:1 7:1", "t:1: feature index 7 after 7; indices must increase"),
         ("0 qid:1 0:1", "t:1: feature index 0; indices start at 1 unless zero_based is set"),
         ("0 qid:1 1:1 100001:2", "t:1: feature index 100001 is higher than the 100000 features allowed"),
         ("0 qid:1 99999999999999999999:2", "t:1: feature index 99999999999999999999 is higher than"),
@@ -95,12 +95,12 @@ def test_labels_are_any_finite_number(label: str) -> None:
         ("0 qid:1 1:1\r0 qid:1 1:1", "t:1: the value of '1:1' is not a number"),
         ("0 qid:1 1:1\x00", "t:1: the value of '1:1\x00' is not a number"),
         ("0 qid:1 1:" + "a" * 100, "t:1: the value of '1:" + "a" * 38 + "…' is not a number"),
-        ("", "t: holds no documents"),
-        ("# nothing\n\n  \n", "t: holds no documents"),
+        ("", "t: contains no documents"),
+        ("# nothing\n\n  \n", "t: contains no documents"),
         ("0 qid:1\n", "t: no line has a feature"),
     ],
 )
-def test_errors_say_where_and_what(text: str, message: str) -> None:
+def test_errors_name_the_line_and_the_problem(text: str, message: str) -> None:
     with pytest.raises(LetorError) as error:
         parse_letor(text.encode(), name="t")
     assert str(error.value).startswith(message)
@@ -122,7 +122,7 @@ def test_missing_features_are_zero_or_nan() -> None:
     )
 
 
-def test_zero_based_and_given_number_of_features() -> None:
+def test_zero_based_and_n_features() -> None:
     data = parse_letor(b"1 qid:1 0:5 2:1\n", zero_based=True, n_features=4)
     assert data.features.tolist() == [[5, 0, 1, 0]]
     assert data.feature_names[0] == "feature_0"
@@ -130,14 +130,14 @@ def test_zero_based_and_given_number_of_features() -> None:
         parse_letor(b"1 qid:1 4:5\n", n_features=3)
 
 
-def test_queries_without_ids_are_one_list_and_ids_may_be_words() -> None:
+def test_missing_query_ids_and_string_ids() -> None:
     assert parse_letor(b"1 1:5\n0 1:3\n").query_ids.tolist() == [0]
     assert parse_letor(b"1 qid:a-7 1:5\n0 qid:7 1:3\n").query_ids.tolist() == ["a-7", "7"]
     assert parse_letor(b"1 qid:007 1:5\n").query_ids.tolist() == ["007"]
     assert parse_letor("1 qid:größe 1:5\n".encode()).query_ids.tolist() == ["größe"]
 
 
-def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
+def test_scattered_queries_are_grouped() -> None:
     data = parse_letor(b"0 qid:2 1:1 #a\n1 qid:1 1:2\n2 qid:2 1:3 #c\n3 qid:1 1:4 #d\n")
     assert data.query_ids.tolist() == [2, 1]
     assert data.features.ravel().tolist() == [1, 3, 2, 4]
@@ -147,20 +147,20 @@ def test_scattered_queries_are_grouped_and_the_order_restored() -> None:
     assert data.to_source_order(data.features).ravel().tolist() == [1, 2, 3, 4]
 
 
-def test_the_first_fault_of_many_blocks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_error_of_many_blocks_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [b"%d qid:%d 1:%d\n" % (row % 3, row // 9, row) for row in range(2000)]
     lines[1200] = lines[1700] = b"0 qid:x y\n"
     monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 200)
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
-    monkeypatch.setattr(letor_builder, "n_threads", lambda: 4)
+    monkeypatch.setattr(letor_builder, "get_n_threads", lambda: 4)
     path = tmp_path / "cut.txt.gz"
-    path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # its end is missing too
+    path.write_bytes(gzip.compress(b"".join(lines))[:-20])  # also truncated
     for _ in range(20):
         with pytest.raises(LetorError, match=r"cut\.txt\.gz:1201: 'y' where index:value was expected"):
             read_letor(path)
 
 
-def test_reading_ends_when_it_is_stopped_from_its_progress(
+def test_an_exception_in_the_progress_callback_stops_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 200)
@@ -180,17 +180,17 @@ def test_reading_ends_when_it_is_stopped_from_its_progress(
     assert len(seen) < 0.8 * 12000 / 200
 
 
-def test_gzip_is_read_and_a_cut_off_one_refused(tmp_path: Path) -> None:
+def test_gzip_is_read_and_truncated_gzip_raises(tmp_path: Path) -> None:
     text = b"".join(b"1 qid:%d 1:%d 2:0.25\n" % (row // 10, row) for row in range(50_000))
     path = tmp_path / "data.txt.gz"
     path.write_bytes(gzip.compress(text))
     assert read_letor(path).equals(parse_letor(text))
     path.write_bytes(gzip.compress(text)[:-2000])
-    with pytest.raises(LetorError, match=r"data\.txt\.gz: damaged or cut off gzip file"):
+    with pytest.raises(LetorError, match=r"data\.txt\.gz: damaged or truncated gzip file"):
         read_letor(path)
 
 
-def test_several_files_are_one_data_set_and_progress_reaches_the_end(tmp_path: Path) -> None:
+def test_several_files_and_their_progress(tmp_path: Path) -> None:
     one, two = tmp_path / "one.txt", tmp_path / "two.txt"
     one.write_bytes(b"1 qid:1 1:1\n0 qid:2 1:2\n")
     two.write_bytes(b"1 qid:2 1:3 2:4\n\nx\n")
@@ -210,7 +210,7 @@ def test_missing_file_folder_and_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a folder"):
         read_letor(tmp_path)
     (tmp_path / "empty.txt").touch()
-    with pytest.raises(LetorError, match=r"empty\.txt: holds no documents"):
+    with pytest.raises(LetorError, match=r"empty\.txt: contains no documents"):
         read_letor(tmp_path / "empty.txt")
 
 

@@ -1,4 +1,4 @@
-"""Reading LETOR text against a literal reader, and whatever the bytes are."""
+"""Reading LETOR text against a literal reader, and arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from directranker.errors import LetorError
 from literal_letor import Lines, MalformedError, read
 
 
-def parsed(text: bytes, **options: bool) -> RankingDataset | int | None:
-    """The data set, or the line of the error."""
+def parse(text: bytes, **options: bool) -> RankingDataset | int | None:
+    """Parse a text; return the data set, or the line of the error."""
     try:
         return parse_letor(text, **options)  # type: ignore[arg-type]
     except LetorError as error:
         return error.line
 
 
-def literal(text: bytes, *, allow_non_finite: bool) -> Lines | int:
-    """What the literal reader finds, or the line of the error."""
+def parse_literally(text: bytes, *, allow_non_finite: bool) -> Lines | int:
+    """Parse a text by the literal reader; return its lines, or the line of the error."""
     try:
         return read(text, allow_non_finite=allow_non_finite)
     except MalformedError as error:
@@ -37,9 +37,9 @@ def literal(text: bytes, *, allow_non_finite: bool) -> Lines | int:
 
 
 def check_against_literal(text: bytes, *, allow_non_finite: bool = False) -> None:
-    """Both readers accept the same texts, with the same numbers, or name the same line."""
-    result = parsed(text, allow_non_finite=allow_non_finite)
-    lines = literal(text, allow_non_finite=allow_non_finite)
+    """Check that both readers give the same numbers, or name the same invalid line."""
+    result = parse(text, allow_non_finite=allow_non_finite)
+    lines = parse_literally(text, allow_non_finite=allow_non_finite)
     if isinstance(lines, int):
         assert result == lines
         return
@@ -72,7 +72,7 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     lines = []
     for row in range(300):
@@ -82,11 +82,11 @@ def test_many_small_blocks_and_threads_give_the_same(monkeypatch: pytest.MonkeyP
         lines.append(f"{row % 5} qid:{row // 7} {values} {comment}")
         lines.extend([""] * (row % 2))
     text = "\n".join(lines).encode()
-    whole = parse_letor(text)
+    expected = parse_letor(text)
     monkeypatch.setattr(letor_builder, "PROBE_BYTES", 64)
     monkeypatch.setattr(letor_builder, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(letor_builder, "n_threads", lambda: 3)
-    assert parse_letor(text).equals(whole)
+    monkeypatch.setattr(letor_builder, "get_n_threads", lambda: 3)
+    assert parse_letor(text).equals(expected)
     check_against_literal(text)
     broken = text.replace(b"qid:30 ", b"qid:30 x ", 1)
     with pytest.raises(LetorError) as error:
@@ -120,7 +120,7 @@ structured_texts = st.lists(structured_lines | st.sampled_from(["", " ", "#c", "
 
 @settings(max_examples=500)
 @given(structured_texts, st.booleans())
-def test_structured_lines_read_as_the_literal_reader_does(text: bytes, allow_non_finite: bool) -> None:
+def test_structured_lines_match_the_literal_reader(text: bytes, allow_non_finite: bool) -> None:
     check_against_literal(text, allow_non_finite=allow_non_finite)
 
 
@@ -132,8 +132,8 @@ odd_tokens = st.text("0123456789.:- #\r\t\x00/;", max_size=12)
 @given(
     st.lists(plain_values | odd_tokens, min_size=1, max_size=8), st.integers(0, 3), st.sampled_from([1, 2])
 )
-def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: int, step: int) -> None:
-    """Behind a first line, plain features with something odd among them."""
+def test_plain_parser_matches_the_literal_reader(tokens: list[str], at: int, step: int) -> None:
+    """Parse plain features with invalid or unusual tokens among them, after a first line."""
     values = [*("12345678" for _ in range(at)), *tokens, "-0", "0.1234567", "1"]
     features = " ".join(f"{1 + step * i}:{value}" for i, value in enumerate(values))
     text = f"0 qid:1 40:1\n1 qid:1 {features}\n2 qid:1 {features} #docid = a\n"
@@ -170,7 +170,7 @@ def test_the_fast_way_reads_as_the_literal_reader_does(tokens: list[str], at: in
     ],
 )
 @pytest.mark.parametrize("index", ["3", "03", "5", "2", "00000003", "000000003", "3 ", " 3", "4097"])
-def test_what_is_almost_plain(value: str, index: str) -> None:
+def test_almost_plain_features_match_the_literal_reader(value: str, index: str) -> None:
     text = f"0 qid:1 4098:1\n0 qid:1 1:1 2:2 {index}:{value} 4098:7\n"
     check_against_literal(text.encode())
 
@@ -187,18 +187,18 @@ def test_lines_longer_than_a_block_and_more_columns_than_keys() -> None:
 
 @settings(max_examples=400)
 @given(st.binary(max_size=60) | st.text("0123456789.:+-eE#qidnaf \t\r\n", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused_with_a_line(text: bytes) -> None:
+def test_any_bytes_are_read_or_raise_with_a_line_number(text: bytes) -> None:
     check_against_literal(text)
 
 
 @settings(max_examples=500)
 @given(finite_numbers)
-def test_single_numbers_round_like_python(token: str) -> None:
+def test_numbers_round_as_in_python(token: str) -> None:
     check_against_literal(f"1 qid:1 1:{token}\n".encode())
 
 
-def test_kernel_never_leaves_its_buffer(tmp_path: Path) -> None:
-    """The same kernel with every index checked, on texts that end anywhere."""
+def test_kernel_stays_within_its_buffer(tmp_path: Path) -> None:
+    """Run the kernel with bounds checks on texts that end anywhere."""
     script = """
 import numpy as np
 from directranker.data.letor import parse_letor
@@ -221,16 +221,16 @@ for length in range(400):
     assert done.returncode == 0, done.stderr
 
 
-def test_words_are_loaded_from_within_the_text() -> None:
-    """Texts that begin or end at a page which nobody may read."""
+def test_words_are_loaded_within_the_text() -> None:
+    """Parse texts that begin or end at a protected page."""
     script = """
 import ctypes, mmap
 import numpy as np
 from directranker.data.letor import kernels as letor_kernels
 from directranker.data.letor.numbers import Position
 page = mmap.PAGESIZE
-room = mmap.mmap(-1, 3 * page)
-memory = np.frombuffer(room, dtype=np.uint8)
+buffer = mmap.mmap(-1, 3 * page)
+memory = np.frombuffer(buffer, dtype=np.uint8)
 libc = ctypes.CDLL(None, use_errno=True)
 for guard in (memory.ctypes.data, memory.ctypes.data + 2 * page):
     assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
@@ -243,10 +243,10 @@ for number in range(3000):
     text = text[rng.integers(len(text) + 1) :] + b"\\n"
     for at in (0, page - len(text)):
         inside[at : at + len(text)] = np.frombuffer(text, dtype=np.uint8)
-        whole = inside[: len(text)] if at == 0 else inside
+        block = inside[: len(text)] if at == 0 else inside
         rows = text.count(b"\\n")
-        letor_kernels.parse_piece(
-            whole, Position(at), Position(at + len(text)), np.empty((rows, 5), dtype=np.float32),
+        letor_kernels.parse_block(
+            block, Position(at), Position(at + len(text)), np.empty((rows, 5), dtype=np.float32),
             np.empty(rows), np.empty((500, 5), dtype=np.int64), 0, 1, 100, 0.0, True,
         )
 """

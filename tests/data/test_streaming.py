@@ -1,4 +1,4 @@
-"""Pieces of a data set: whole queries, the same rows, and errors that name the right line."""
+"""Streaming a data set: complete queries, the same rows, and errors with the right line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data() -> RankingDataset:
 
 
 @pytest.mark.parametrize("name", ["data.txt", "data.txt.gz", "data.parquet", "data"])
-def test_pieces_are_the_data(
+def test_pieces_concatenate_to_the_data(
     name: str, data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from directranker import read_dataset, write_dataset  # noqa: PLC0415
@@ -43,24 +43,24 @@ def test_blocks_of_any_size(block_bytes: int, data: RankingDataset, tmp_path: Pa
     assert np.concatenate([piece.query_ids for piece in pieces]).tolist() == few.query_ids.tolist()
 
 
-def test_a_query_that_comes_back_is_told() -> None:
+def test_a_reappearing_query_raises() -> None:
     text = b"0 qid:1 1:5\n0 qid:2 1:5\n0 qid:3 1:5\n0 qid:1 1:7\n"
     for block_bytes in (12, 1000):
-        with pytest.raises(DataError, match="do not stand together"):
+        with pytest.raises(DataError, match="are not contiguous"):
             list(stream_letor(io.BytesIO(text), block_bytes=block_bytes))
 
 
-def test_a_column_that_is_not_there_is_told_with_the_file(data: RankingDataset, tmp_path: Path) -> None:
+def test_a_missing_column_raises_with_the_file(data: RankingDataset, tmp_path: Path) -> None:
     table = data.to_frame("pyarrow").drop_columns(["qid", "relevance"])
     pq.write_table(table, tmp_path / "data.parquet")
     with pytest.raises(
         DataError, match=r"data\.parquet: no column 'qid'; the columns are .*; name the"
-    ) as told:
+    ) as raised:
         list(stream_dataset(tmp_path / "data.parquet"))
-    assert "relevance" not in str(told.value)
+    assert "relevance" not in str(raised.value)
 
 
-def test_a_broken_line_is_named_by_its_number() -> None:
+def test_an_invalid_line_raises_with_its_number() -> None:
     text = b"0 qid:1 1:5\n" * 5 + b"0 qid:1 2:1 1:1\n"
     with pytest.raises(LetorError, match=r"input:6: feature index 1 after 2"):
         list(stream_letor(io.BytesIO(text), name="input", block_bytes=30))

@@ -310,7 +310,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: 
     X, qid = example_table(5000)
     outputs = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("directranker.encoding.blocks.n_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("directranker.encoding.blocks.get_n_threads", lambda n=n_threads: n)
         outputs.append(as_transform(name).fit_transform(X, qid=qid))
     np.testing.assert_array_equal(*outputs)
 

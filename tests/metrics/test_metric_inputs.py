@@ -56,7 +56,7 @@ wrong: Any = metrics
         (lambda: wrong.ndcg([], [], offsets=[0]), "there is no query to measure"),
         (lambda: wrong.ndcg([1], [1], qid=[1], offsets=[0, 1]), "both qid and offsets are given"),
         (lambda: wrong.ndcg([1], [1], qid=[1, 2]), "qid has 2 entries for 1 rows"),
-        (lambda: wrong.ndcg([1, 1], [1, 1], offsets=[0, 3, 2]), "offsets fall from 3 to 2"),
+        (lambda: wrong.ndcg([1, 1], [1, 1], offsets=[0, 3, 2]), "offsets decrease from 3 to 2"),
         (lambda: wrong.ndcg([1], [1], k=0), "k is 0; give a whole number from 1, or None for all ranks"),
         (lambda: wrong.ndcg([1], [1], k=2.5), "k is 2.5"),
         (lambda: wrong.ndcg([1], [1], k=True), "k is True"),

@@ -27,7 +27,7 @@ from directranker import (
 )
 from directranker.order import check_comparisons
 from directranker.rankers.nets import torch_scores
-from directranker.ranking import ranked_tables
+from directranker.ranking import rank_pieces
 
 DATA = example_dataset().select(range(20))
 QUICK: dict[str, Any] = {
@@ -127,7 +127,7 @@ def test_scores_do_not_depend_on_the_batch(name: str) -> None:
     assert ranker.rank(rows[50:59]).tolist() == list(range(1, 10))
     numbers = RankingDataset.from_arrays(rows, np.zeros(200), qid=np.arange(200) // 9)
     pieces = [numbers.select([query]) for query in range(numbers.n_queries)]
-    in_pieces = [table["score"].to_numpy() for table in ranked_tables(ranker, pieces)]
+    in_pieces = [table["score"].to_numpy() for table in rank_pieces(ranker, pieces)]
     by_query = [np.sort(scores[start : start + 9])[::-1] for start in range(0, 200, 9)]
     np.testing.assert_array_equal(np.concatenate(in_pieces), np.concatenate(by_query))
     threads = torch.get_num_threads()

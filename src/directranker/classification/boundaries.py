@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from directranker.arrays import IntArray
 from directranker.classification.valleys import clearest_valley, log_chance_of_valley
-from directranker.compilation import IntArray
 
 __all__ = ["Boundaries", "class_boundaries"]
 

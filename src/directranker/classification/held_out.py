@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
 
 __all__ = ["HeldOut", "score_held_out"]
 

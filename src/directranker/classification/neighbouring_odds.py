@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 
 __all__ = ["NeighbouringOdds"]
 

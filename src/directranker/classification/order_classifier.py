@@ -25,24 +25,24 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from directranker.arrays import Features, IntArray
 from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.classification.neighbouring_odds import NeighbouringOdds
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, check_class_labels, check_finite, naming_columns
+from directranker.data.checking import check_class_labels, check_finite, locate_non_numeric_column
 from directranker.errors import TrainingWarning, warn_caller
-from directranker.parameters import Rule, between, check_parameters, kind, or_none
+from directranker.parameters import Constraint, between, check_parameters, instance_of, or_none
 from directranker.rankers import DirectRanker
 from directranker.rankers.base import as_seed
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["OrderClassifier", "default_ranker"]
 
 THRESHOLDS = ("labels", "peaks")
-RULES: dict[str, Rule] = {
-    "ranker": or_none(kind("a ranker, such as DirectRanker()", BaseEstimator)),
-    "thresholds": kind("'labels' or 'peaks'", str),
-    "class_order": or_none(kind("a list of the classes", Sequence, np.ndarray)),
+RULES: dict[str, Constraint] = {
+    "ranker": or_none(instance_of("a ranker, such as DirectRanker()", BaseEstimator)),
+    "thresholds": instance_of("'labels' or 'peaks'", str),
+    "class_order": or_none(instance_of("a list of the classes", Sequence, np.ndarray)),
     "calibration_fraction": between(0, 1),
 }
 # Of few rows an epoch is a step or some, and a part held out has hardly a row of a rare class: early stopping
@@ -110,7 +110,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the order, and thresholds and probabilities from scores of rows that were held out."""
         check_parameters(self, RULES)
         if self.thresholds not in THRESHOLDS:
-            raise ValueError(unknown_name("thresholds", self.thresholds, THRESHOLDS))
+            raise ValueError(describe_unknown_name("thresholds", self.thresholds, THRESHOLDS))
         table, labels = self._checked(X, y)
         codes = self._codes(labels)
         seed = as_seed(self.random_state)
@@ -188,7 +188,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
         check_class_labels(y)
-        with naming_columns(X), np.errstate(over="ignore"):
+        with locate_non_numeric_column(X), np.errstate(over="ignore"):
             table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite=False, order="C")
         check_finite(table, X, names=getattr(self, "feature_names_in_", None))
         labels = column_or_1d(labels, warn=True)
@@ -238,7 +238,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found.thresholds
 
     def _table(self, X: Any) -> Features:
-        with naming_columns(X), np.errstate(over="ignore"):
+        with locate_non_numeric_column(X), np.errstate(over="ignore"):
             table: Features = validate_data(
                 self, X, reset=False, dtype=np.float32, ensure_all_finite=False, order="C"
             )

@@ -28,7 +28,7 @@ from sklearn.base import clone
 from directranker.classification.neighbouring_odds import NeighbouringOdds
 from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
-from directranker.data.folder_swap import read_unchanged
+from directranker.data.folder_swap import read_consistently
 from directranker.errors import StorageError
 from directranker.persistence import MAX_BYTES, load_ranker, read_plain_file, save_ranker
 
@@ -73,7 +73,7 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
 
     It predicts the same. For another `fit` it has the same options, but for class weights given as numbers.
     """
-    return read_unchanged(Path(folder), lambda found: _load(found, trust))
+    return read_consistently(Path(folder), lambda found: _load(found, trust))
 
 
 def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:

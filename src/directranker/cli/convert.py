@@ -50,13 +50,13 @@ def convert(
 
     Example: `directranker convert example train.parquet`
     """
-    from directranker.data.formats import ReadOptions, format_of, write_dataset
-    from directranker.data.tabular import Columns
+    from directranker.data.column_roles import ColumnRoles
+    from directranker.data.formats import ReadOptions, detect_format, write_dataset
 
-    format_of(target)  # an unknown ending is better known before an hour of reading
+    detect_format(target)  # an unknown ending is better known before an hour of reading
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or pass --overwrite")
-    columns = Columns(relevance, query, document)
+    columns = ColumnRoles(relevance, query, document)
     options = ReadOptions(missing.value, allow_non_finite, zero_based, columns)
     data = read_data(source, options=options)
     with progress_bar(f"writing {target.name}") as progress:

@@ -69,7 +69,7 @@ def evaluate(
         compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
         return
     judged = judged_scores(scores, data, metric)
-    cut = [judged.cut(one) for one in metric]
+    cut = [judged.add_cutoff(one) for one in metric]
     names = list(CONVENTIONS) if convention == "all" else [convention]
     figures: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}

@@ -43,7 +43,7 @@ def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun
     from directranker.data.formats import ReadOptions
     from directranker.data.letor import parse_letor
     from directranker.data.score_files import parse_scores
-    from directranker.data.trec import JudgedRun, judged_run, parse_run
+    from directranker.data.trec import JudgedRun, judge_run, parse_run
 
     if scores == data == STANDARD:
         raise ValueError("scores and data cannot both come from standard input; give a file of one of them")
@@ -52,9 +52,9 @@ def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun
     qrels = _qrels(data, piped)
     if qrels is not None:
         depth = max((int(cut) for cut in re.findall(r"@(\d+)", " ".join(metrics))), default=0)
-        judged = judged_run(parse_run(text, name=name), qrels, depth=depth)
-        if judged.n_not_found:
-            lacking = f"the run lacks {judged.n_not_found} relevant documents, which count as not found"
+        judged = judge_run(parse_run(text, name=name), qrels, depth=depth)
+        if judged.n_not_retrieved:
+            lacking = f"the run lacks {judged.n_not_retrieved} relevant documents, which count as not found"
             typer.echo(f"directranker: {lacking}", err=True)
         return judged
     if piped is not None:
@@ -87,18 +87,18 @@ def _name(path: Path) -> str:
 def _is_read_once(data: Path) -> bool:
     """Whether labels come as text through a pipe, so that they cannot be looked into before they are read."""
     from directranker.data.files import is_pipe
-    from directranker.data.formats import format_of
+    from directranker.data.formats import detect_format
 
-    return data == STANDARD or (is_pipe(data) and format_of(data) != "parquet")
+    return data == STANDARD or (is_pipe(data) and detect_format(data) != "parquet")
 
 
 def _qrels(data: Path, piped: bytes | None) -> dict[tuple[str, str], float] | None:
     """The labels of a file or of piped text, if these are qrels."""
-    from directranker.data.trec import looks_like_qrels, parse_qrels, read_qrels
+    from directranker.data.trec import is_qrels_line, parse_qrels, read_qrels
 
     if piped is not None:
-        return parse_qrels(piped, name=_name(data)) if looks_like_qrels(piped.partition(b"\n")[0]) else None
-    return read_qrels(data) if data.is_file() and looks_like_qrels(_first_line(data)) else None
+        return parse_qrels(piped, name=_name(data)) if is_qrels_line(piped.partition(b"\n")[0]) else None
+    return read_qrels(data) if data.is_file() and is_qrels_line(_first_line(data)) else None
 
 
 def _first_line(path: Path) -> bytes:
@@ -156,7 +156,7 @@ def _values_of(judged: JudgedRun, rules: Rules) -> dict[str, dict[str, float]]:
         judged.relevance,
         judged.scores,
         qid=judged.qid,
-        metrics=[judged.cut(metric) for metric in rules.metrics],
+        metrics=[judged.add_cutoff(metric) for metric in rules.metrics],
         convention=rules.convention,
         **rules.changes,
     )

@@ -18,9 +18,9 @@ def info(model: ModelPath, as_json: AsJson = False, trust: Trust = None) -> None
 
     Example: `directranker info model`
     """
-    from directranker.data.folder_swap import read_unchanged
+    from directranker.data.folder_swap import read_consistently
 
-    facts = read_unchanged(model, lambda found: _facts(found, trust))
+    facts = read_consistently(model, lambda found: _facts(found, trust))
     if as_json:
         print_json(facts)
         return

@@ -65,10 +65,10 @@ def _inspect_one(path: Path, threshold: float) -> Inspection:
 
 
 def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
-    from directranker.data.folds import fold_files
+    from directranker.data.folds import find_fold_files
     from directranker.data.inspection import inspect_fold
 
-    parts = {part: _read(path) for part, path in fold_files(folder).items()}
+    parts = {part: _read(path) for part, path in find_fold_files(folder).items()}
     return inspect_fold(parts, threshold=threshold)
 
 

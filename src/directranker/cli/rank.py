@@ -49,18 +49,18 @@ def rank(
 
     Example: `directranker rank model example --out mine.run`
     """
-    from directranker.data.ranking_files import ranking_format_of, ranking_writer
-    from directranker.ranking import ranked_tables, scored_tables
+    from directranker.data.ranking_files import detect_ranking_format, open_ranking_writer
+    from directranker.ranking import rank_pieces, score_pieces
 
-    kind = form.value if form else "trec" if out == STANDARD else ranking_format_of(out)
+    kind = form.value if form else "trec" if out == STANDARD else detect_ranking_format(out)
     if kind == "scores" and top is not None:
         raise ValueError("scores stand for all documents in the order of the data; leave out --top")
     if kind == "parquet" and out == STANDARD:
         raise ValueError("Parquet cannot be written to standard output; give --out a name")
     ranker = load_model(model, trust)
-    with _sink(out) as sink, ranking_writer(sink, kind, tag=tag) as write:
+    with _sink(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
         pieces = _with_a_word_on_unused(_pieces(data, ranker.n_features_in_), ranker.n_features_in_)
-        tables = scored_tables(ranker, pieces) if kind == "scores" else ranked_tables(ranker, pieces, top=top)
+        tables = score_pieces(ranker, pieces) if kind == "scores" else rank_pieces(ranker, pieces, top=top)
         for table in tables:
             write(table)
 

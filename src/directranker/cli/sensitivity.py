@@ -74,11 +74,11 @@ def sensitivity(
     """
     from directranker.experiments import PROCEDURE
     from directranker.rankers.registry import registered
-    from directranker.suggestions import unknown_name
+    from directranker.suggestions import describe_unknown_name
 
     for name in ranker or ():
         if name not in (PROCEDURE, *registered()):
-            raise ValueError(unknown_name("ranker", name, [PROCEDURE, *registered()]))
+            raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *registered()]))
     from directranker.experiments.claims import check_claims
     from directranker.experiments.sensitivity import STUDIES, Setting, run_studies
     from directranker.model_selection.store import JobStore
@@ -147,10 +147,10 @@ def _kept_in(folder: Path) -> Iterator[None]:
 
 def _values(study: str, given: str | None, *, quick: bool) -> list[float]:
     from directranker.experiments.sensitivity import STUDIES
-    from directranker.suggestions import unknown_name
+    from directranker.suggestions import describe_unknown_name
 
     if study not in STUDIES:
-        raise ValueError(unknown_name("study", study, STUDIES))
+        raise ValueError(describe_unknown_name("study", study, STUDIES))
     if given is None:
         return list(STUDIES[study].quick if quick else STUDIES[study].values)
     try:

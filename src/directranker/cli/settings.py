@@ -24,7 +24,7 @@ WORDS = {"none": None, "true": True, "false": False}
 
 def parsed_settings(settings: Iterable[str], ranker: Ranker, *, option: str = "--set") -> dict[str, Any]:
     """Values by name, each name checked against the ranker's own parameters."""
-    from directranker.suggestions import unknown_name
+    from directranker.suggestions import describe_unknown_name
 
     known = ranker.get_params(deep=False)
     values: dict[str, Any] = {}
@@ -35,7 +35,7 @@ def parsed_settings(settings: Iterable[str], ranker: Ranker, *, option: str = "-
                 f"{option} {setting}: give a name and a value, such as {option} learning_rate=0.01"
             )
         if name not in known:
-            raise ValueError(unknown_name("parameter", name, sorted(known)))
+            raise ValueError(describe_unknown_name("parameter", name, sorted(known)))
         value = _value(text)
         if isinstance(known[name], int | float) and isinstance(value, str):
             is_switch = isinstance(known[name], bool)

@@ -36,12 +36,12 @@ def train(
     from directranker.rankers.registry import find_ranker
 
     entry = find_ranker(ranker)  # before the imports that take seconds
-    from directranker.data.files import writable_parent
+    from directranker.data.files import check_writable_parent
     from directranker.data.formats import ReadOptions
 
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
-    writable_parent(out)  # better known before an hour of training
+    check_writable_parent(out)  # better known before an hour of training
     estimator = entry.make()
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parsed_settings(settings, estimator)})

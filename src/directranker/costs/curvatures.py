@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import balanced_cuts, compiled, in_parallel, n_threads
+from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout, classes_of
@@ -46,8 +46,8 @@ class Lambdas(ABC):
         gradient, curvature = np.zeros((2, len(by_place)))
         work = self._work(by_place, gradient, curvature)
         pairs_before = np.concatenate([[0], np.cumsum(self.n_pairs)])
-        parts = min(n_threads(), 1 + int(pairs_before[-1]) // PAIRS_WORTH_A_THREAD)
-        in_parallel(work, balanced_cuts(pairs_before, parts))
+        parts = min(get_n_threads(), 1 + int(pairs_before[-1]) // PAIRS_WORTH_A_THREAD)
+        run_in_parallel(work, split_queries_evenly(pairs_before, parts))
         return self._classes.by_row(gradient), self._classes.by_row(curvature)
 
     @abstractmethod

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.costs.activations import ACTIVATION_CODES
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponential_kernel import compare_by_exponentials
@@ -76,7 +77,7 @@ def _run_lists(
     def work(first: int, last: int) -> None:
         measure_lists(code, layout, batch, targets, first, last, costs, gradient)
 
-    in_parallel(work, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
+    run_in_parallel(work, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
 
 
 def _run_pairs(
@@ -94,14 +95,14 @@ def _run_pairs(
         compare_sampled_pairs(rule, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
 
     if kernel is compare_by_moments:
-        in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
+        run_in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
     else:
         undrawn = np.where(plan.draws > 0, 0, plan.n_pairs)
         if kernel is compare_by_margins:
             undrawn = np.minimum(undrawn, PAIRS_PER_DOCUMENT * np.diff(layout.offsets))
-        in_parallel(compare_all, _cuts(undrawn, PAIRS_WORTH_A_THREAD))
+        run_in_parallel(compare_all, _cuts(undrawn, PAIRS_WORTH_A_THREAD))
     if plan.draws.any():
-        in_parallel(compare_drawn, _cuts(plan.draws, PAIRS_WORTH_A_THREAD))
+        run_in_parallel(compare_drawn, _cuts(plan.draws, PAIRS_WORTH_A_THREAD))
 
 
 def kernel_of(objective: Objective, *, weighted: bool) -> Callable[..., None]:
@@ -136,7 +137,7 @@ def _rule(objective: Objective) -> Rule:
 
 def _cuts(work: IntArray, worth_a_thread: int) -> list[int]:
     """Cut queries with so much work each into pieces for threads."""
-    parts = min(n_threads(), 1 + int(work.sum()) // worth_a_thread)
+    parts = min(get_n_threads(), 1 + int(work.sum()) // worth_a_thread)
     if parts == 1:
         return [0, len(work)]
-    return balanced_cuts(np.concatenate([[0], np.cumsum(work)]), parts)
+    return split_queries_evenly(np.concatenate([[0], np.cumsum(work)]), parts)

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from directranker.compilation import compiled, freely_summed
+from directranker.compilation import compiled, compiled_fastmath
 from directranker.costs.activations import steepness_of
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponentials import FAR_APART, take_exponentials
@@ -35,7 +35,7 @@ MANTISSA_BITS, EXPONENT_OF_ONE = 52, 1023  # of a float64
 MANTISSA = 2**MANTISSA_BITS - 1
 
 
-@freely_summed
+@compiled_fastmath
 def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: FloatArray) -> float:
     """A document with 1/e^s = `inverse` meets those below it: Σ q/(1 + q); shares and factors are noted."""
     total = 0.0
@@ -49,7 +49,7 @@ def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: Floa
     return total
 
 
-@freely_summed
+@compiled_fastmath
 def meet_two(
     below: FloatArray, inverse: float, other_inverse: float, pulls: FloatArray, factors: FloatArray
 ) -> tuple[float, float]:

@@ -34,7 +34,7 @@ from directranker.costs.tensors import PairTensors, tensor_cost
 from directranker.pairs.classes import QueryClasses
 from directranker.pairs.pair_table import check_pairs
 from directranker.pairs.weights import PairWeight, pair_weight_named
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["Objective", "ObjectiveResult"]
 
@@ -165,7 +165,7 @@ def _check_word(name: str, word: object, known: Any, *, or_function: bool = True
     if or_function and callable(word):
         return
     if not isinstance(word, str) or word not in known:
-        raise ValueError(unknown_name(name, word, known))
+        raise ValueError(describe_unknown_name(name, word, known))
 
 
 def _as_scores(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.costs.batches import as_weights, query_scales
 from directranker.costs.list_costs import LIST_COSTS, lists_that_count
 from directranker.metrics.sorting import FloatArray

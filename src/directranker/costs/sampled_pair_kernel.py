@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.pair_costs import pair_cost_of_difference
 from directranker.metrics.sorting import FloatArray

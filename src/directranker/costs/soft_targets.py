@@ -20,7 +20,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, freely_summed, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import (
+    compiled,
+    compiled_fastmath,
+    get_n_threads,
+    run_in_parallel,
+    split_queries_evenly,
+)
 from directranker.costs.exponential_kernel import LARGEST_LOG, sum_of_logs
 from directranker.costs.exponentials import FAR_APART, take_exponentials
 from directranker.metrics.sorting import FloatArray
@@ -59,8 +66,8 @@ class SoftTargets:
 
         sizes = np.diff(offsets)
         pairs_before = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
-        parts = min(n_threads(), 1 + int(pairs_before[-1]) // PAIRS_WORTH_A_THREAD)
-        in_parallel(work, balanced_cuts(pairs_before, parts))
+        parts = min(get_n_threads(), 1 + int(pairs_before[-1]) // PAIRS_WORTH_A_THREAD)
+        run_in_parallel(work, split_queries_evenly(pairs_before, parts))
         return float(costs.sum()), gradient
 
     def tensor_cost(
@@ -114,7 +121,7 @@ def _pair_weights(weight: FloatArray, offsets: IntArray) -> FloatArray:
     return np.maximum((sums**2 - squares) / 2, 0.0)
 
 
-@freely_summed
+@compiled_fastmath
 def follow_one(
     own: FloatArray,
     others: FloatArray,

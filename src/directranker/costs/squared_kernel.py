@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import compiled, freely_summed
+from directranker.compilation import compiled, compiled_fastmath
 from directranker.costs.activations import steepness_of
 from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponentials import FAR_APART, take_exponentials
@@ -33,7 +33,7 @@ from directranker.pairs.weights import BY_LABELS
 __all__ = ["compare_by_shares"]
 
 
-@freely_summed
+@compiled_fastmath
 def meet_plainly(below: FloatArray, inverse: float, factor: float, pulls: FloatArray) -> tuple[float, float]:
     """A document with 1/e^s = `inverse` meets those below it, a = 0: Σ p² and Σ p² (1 − p)."""
     cost, pull = 0.0, 0.0
@@ -49,7 +49,7 @@ def meet_plainly(below: FloatArray, inverse: float, factor: float, pulls: FloatA
     return cost, pull
 
 
-@freely_summed
+@compiled_fastmath
 def meet_by_labels(
     below: FloatArray,
     labels: FloatArray,

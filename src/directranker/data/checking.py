@@ -1,4 +1,4 @@
-"""Arrays from users, checked in one place and in words that say where the fault is.
+"""Validate arrays from users; errors name the row and the column.
 
 >>> as_features([[1, 1e39]])
 Traceback (most recent call last):
@@ -9,53 +9,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.errors import DataError
 
 __all__ = [
-    "Features",
-    "Relevance",
     "as_feature_names",
     "as_features",
     "as_original_rows",
-    "as_query_numbers",
+    "as_query_indices",
     "as_relevance",
     "check_class_labels",
     "check_finite",
-    "naming_columns",
+    "locate_non_numeric_column",
 ]
 
-Features = NDArray[np.float32]
-Relevance = NDArray[np.float64]
-BLOCK_ROWS = 4096  # looked at at a time
-UNORDERED = (str, bytes, complex, np.datetime64, np.timedelta64)  # no labels, also where NumPy casts them
+Table: TypeAlias = Any  # an array, a sparse matrix, or a pandas or polars frame
+
+BLOCK_ROWS = 4096  # rows checked at a time
+NOT_LABELS = (str, bytes, complex, np.datetime64, np.timedelta64)  # even where NumPy casts them to float
 
 
-def as_features(X: Any, *, names: Sequence[str] = ()) -> Features:
-    """Features as a two-dimensional float32 array; what does not fit float32 is an error.
+def as_features(X: Table, *, names: Sequence[str] = ()) -> Features:
+    """Convert to a two-dimensional float32 array; raise where a value overflows float32.
 
-    Errors name columns by `names`, else as a table does, else by number.
+    Errors name columns by `names`, else by the frame's columns, else by index.
     """
     array = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     if array.ndim != 2:
-        raise ValueError(f"features have {array.ndim} dimensions; give a table of rows and columns")
+        raise ValueError(f"features have {array.ndim} dimensions; give an array of rows and columns")
     if array.dtype == np.float32:
         return array
     if array.dtype.kind == "c":
-        raise TypeError("features are complex numbers; give real ones")
+        raise TypeError("features are complex numbers; give real numbers")
     try:
-        with naming_columns(X), np.errstate(over="ignore"):
+        with locate_non_numeric_column(X), np.errstate(over="ignore"):
             features = array.astype(np.float32)
     except DataError:
         raise
     except (TypeError, ValueError) as error:
         raise DataError(f"features are not all numbers: {error}") from None
-    columns: Any = names if len(names) else getattr(X, "columns", range(array.shape[1]))
+    columns: Sequence[object] = names if len(names) else getattr(X, "columns", range(array.shape[1]))
     for row, column in np.argwhere(np.isinf(features)):
         if np.isfinite(np.float64(array[row, column])):
             raise DataError(
@@ -66,11 +64,11 @@ def as_features(X: Any, *, names: Sequence[str] = ()) -> Features:
 
 
 def check_finite(
-    table: Features, X: Any, *, names: Sequence[str] | None = None, rows: IntArray | None = None
+    table: Features, X: Table, *, names: Sequence[str] | None = None, rows: IntArray | None = None
 ) -> None:
-    """Raise where a feature is infinite; NaN means missing and passes.
+    """Raise where a feature is infinite; NaN means missing and is accepted.
 
-    `X` is what the user gave, `names` are the columns', and `rows` the user's row of each row of the table.
+    `X` is the user's input and `names` its columns. `rows[i]` is the user's row of row i of `table`.
 
     >>> check_finite(np.float32([[1, np.inf]]), [[1, 1e39]], names=["price", "sold"], rows=np.array([7]))
     Traceback (most recent call last):
@@ -82,20 +80,20 @@ def check_finite(
         if infinite.any():
             row, column = np.argwhere(infinite)[0] + (start, 0)
             value = np.asarray(X)[row, column]
-            named = column if names is None else repr(str(names[column]))
+            column_name = column if names is None else repr(str(names[column]))
             raise DataError(
-                f"X has {value} in row {row if rows is None else rows[row]}, column {named}; "
+                f"X has {value} in row {row if rows is None else rows[row]}, column {column_name}; "
                 "give finite numbers that fit float32, or NaN where a value is missing"
             )
 
 
 @contextmanager
-def naming_columns(X: Any) -> Iterator[None]:
-    """Where a table of features cannot be read, name the first column that holds no numbers.
+def locate_non_numeric_column(X: Table) -> Iterator[None]:
+    """Turn an error of converting a table to numbers into one that names the column and the row.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"price": [1.5], "brand": ["Acme"]})
-    >>> with naming_columns(frame):
+    >>> with locate_non_numeric_column(frame):
     ...     frame.to_numpy(dtype=np.float32)
     Traceback (most recent call last):
     directranker.errors.DataError: column 'brand' holds 'Acme' in row 0, not a number; encode it, or leave it
@@ -104,18 +102,18 @@ def naming_columns(X: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
-        for name, values in _columns_of(X):
-            row = _first_without_number(values)
+        for name, values in _iterate_columns(X):
+            row = _find_non_numeric_row(values)
             if row is not None:
                 raise DataError(
-                    f"column {name!r} holds {_shown(values[row])} in row {row}, not a number; encode it, or "
-                    "leave it out"
+                    f"column {name!r} holds {_format_value(values[row])} in row {row}, not a number; encode "
+                    "it, or leave it out"
                 ) from None
         raise
 
 
-def _columns_of(X: Any) -> Iterator[tuple[str | int, NDArray[Any]]]:
-    """The columns of a table by name, or of an array of strings by number; nothing of all else."""
+def _iterate_columns(X: Table) -> Iterator[tuple[str | int, NDArray[Any]]]:
+    """Yield the columns of a frame by name, or of an array of strings by index; else nothing."""
     if hasattr(X, "columns"):
         yield from ((name, np.asarray(X[name])) for name in X.columns)
         return
@@ -124,8 +122,8 @@ def _columns_of(X: Any) -> Iterator[tuple[str | int, NDArray[Any]]]:
         yield from enumerate(array.T)
 
 
-def _first_without_number(values: NDArray[Any]) -> int | None:
-    """The row of the first value that is a time, a list or a string of no number."""
+def _find_non_numeric_row(values: NDArray[Any]) -> int | None:
+    """Return the row of the first value that is a time, a list or a non-numeric string."""
     if values.dtype.kind in "mM":
         return 0
     if values.dtype.kind not in "OUST" and values.ndim == 1:
@@ -133,7 +131,7 @@ def _first_without_number(values: NDArray[Any]) -> int | None:
     return next((row for row, value in enumerate(values) if not _is_number(value)), None)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:  # anything that float() may accept
     if np.ndim(value):
         return False
     try:
@@ -143,20 +141,20 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType"  # pandas' own
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ == "NAType"  # pandas.NA
 
 
-def _shown(value: Any) -> str:
-    """A value, cut where it is long."""
+def _format_value(value: object) -> str:
+    """Format a value in at most 40 characters."""
     text = repr(str(value)) if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 
-def as_relevance(y: Any, n_rows: int, *, name: str | None = None, first_row: int = 0) -> Relevance:
-    """Labels as finite float64, one per row or in one column.
+def as_relevance(y: ArrayLike, n_rows: int, *, name: str | None = None, first_row: int = 0) -> Relevance:
+    """Convert labels, one per row, to float64; raise where one is not finite.
 
-    Errors name them by `name`, the column's, and by rows from `first_row` on.
+    Errors name the column by `name` and count rows from `first_row` on.
 
     >>> as_relevance([0, None], 2)
     Traceback (most recent call last):
@@ -165,13 +163,13 @@ def as_relevance(y: Any, n_rows: int, *, name: str | None = None, first_row: int
     Traceback (most recent call last):
     directranker.errors.DataError: label 'good' in row 0 is not a number; map the grades to numbers
     """
-    labels = _as_array(y)
-    of_column = "" if name is None else f", column {name!r}"
+    labels = _as_label_array(y)
+    in_column = "" if name is None else f", column {name!r}"
     if labels.dtype.kind not in "biuf":
         for row, value in enumerate(labels):
-            if isinstance(value, UNORDERED) or not _is_number(value):
+            if isinstance(value, NOT_LABELS) or not _is_number(value):
                 raise DataError(
-                    f"label {_shown(value)} in row {first_row + row}{of_column} is not a number; "
+                    f"label {_format_value(value)} in row {first_row + row}{in_column} is not a number; "
                     "map the grades to numbers"
                 )
         labels = np.array([np.nan if _is_missing(value) else float(value) for value in labels])
@@ -181,21 +179,21 @@ def as_relevance(y: Any, n_rows: int, *, name: str | None = None, first_row: int
     if not np.isfinite(relevance).all():
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
         raise DataError(
-            f"label {relevance[row]} in row {first_row + row}{of_column}; labels must be finite numbers"
+            f"label {relevance[row]} in row {first_row + row}{in_column}; labels must be finite numbers"
         )
     return relevance
 
 
-def check_class_labels(y: Any) -> None:
-    """Raise where a label of a class is missing or infinite, and name its row.
+def check_class_labels(y: ArrayLike | None) -> None:
+    """Raise where a class label is missing or infinite, and name its row.
 
     >>> check_class_labels(["ham", None])
     Traceback (most recent call last):
     directranker.errors.DataError: label None in row 1; give each row a class, or leave the row out
     """
     if y is None:
-        return  # scikit-learn's own error says what is missing
-    labels = _as_array(y)
+        return  # scikit-learn raises an error of its own
+    labels = _as_label_array(y)
     if labels.dtype.kind == "f":
         invalid = ~np.isfinite(labels)
     else:
@@ -205,15 +203,15 @@ def check_class_labels(y: Any) -> None:
         raise DataError(f"label {labels.flat[row]} in row {row}; give each row a class, or leave the row out")
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     return isinstance(value, float) and value != value  # noqa: PLR0124 - only NaN differs from itself
 
 
-def _as_array(y: Any) -> NDArray[Any]:
-    """Labels as an array; mixed kinds and lists of several lengths stay as they are."""
+def _as_label_array(y: Any) -> NDArray[Any]:
+    """Convert labels to an array; mixed types and ragged lists become an object array."""
     try:
         array = np.asarray(y)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # ragged lists
         array = np.empty(len(y), dtype=object)
         array[:] = list(y)
     if array.dtype.kind in "US" and isinstance(y, list | tuple):
@@ -221,10 +219,10 @@ def _as_array(y: Any) -> NDArray[Any]:
     return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def as_original_rows(rows: Any, n_rows: int) -> IntArray:
-    """The row of the input that each row was: whole numbers from 0 on, all different, in any order.
+def as_original_rows(rows: ArrayLike, n_rows: int) -> IntArray:
+    """Convert the source's row of each row to int64: from 0 on, all different, in any order.
 
-    They need not go up to `n_rows`: of queries that were selected, each row keeps the number it had.
+    They may be larger than `n_rows`: rows of selected queries keep their original number.
 
     >>> as_original_rows([7, 3, 7], 3)
     Traceback (most recent call last):
@@ -237,46 +235,46 @@ def as_original_rows(rows: Any, n_rows: int) -> IntArray:
             f"{n_rows} rows"
         )
     array = array.astype(np.int64, copy=False)
-    in_order = array if (array[1:] > array[:-1]).all() else np.sort(array)
-    twice = np.flatnonzero(in_order[1:] == in_order[:-1])
-    if len(twice):
-        raise DataError(f"original_rows has row {in_order[twice[0]]} twice; give each row once")
-    if n_rows and in_order[0] < 0:
-        raise DataError(f"original_rows has row {in_order[0]}; rows are numbered from 0 on")
+    ascending = array if (array[1:] > array[:-1]).all() else np.sort(array)
+    duplicates = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if len(duplicates):
+        raise DataError(f"original_rows has row {ascending[duplicates[0]]} twice; give each row once")
+    if n_rows and ascending[0] < 0:
+        raise DataError(f"original_rows has row {ascending[0]}; rows are numbered from 0 on")
     return array
 
 
 def as_feature_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
-    """One name per feature, all different; without names `feature_1`, `feature_2`, …
+    """Return one unique name per feature; without names `feature_1`, `feature_2`, …
 
     >>> as_feature_names((), 2)
     ('feature_1', 'feature_2')
     """
     if not len(names):
         return tuple(f"feature_{number}" for number in range(1, n_features + 1))
-    checked = tuple(map(str, names))
-    if len(checked) != n_features:
-        raise ValueError(f"{len(checked)} feature names for {n_features} features; give one each")
-    if len(set(checked)) != len(checked):
-        twice = next(name for name in checked if checked.count(name) > 1)
-        raise ValueError(f"feature name {twice!r} stands twice; names must differ")
-    return checked
+    strings = tuple(map(str, names))
+    if len(strings) != n_features:
+        raise ValueError(f"{len(strings)} feature names for {n_features} features; give one name per feature")
+    if len(set(strings)) != len(strings):
+        duplicate = next(name for name in strings if strings.count(name) > 1)
+        raise ValueError(f"feature name {duplicate!r} is used twice; give each feature a unique name")
+    return strings
 
 
-def as_query_numbers(queries: ArrayLike, n_queries: int) -> IntArray:
-    """Numbers of queries from numbers or from a mask, each in range and none twice."""
+def as_query_indices(queries: ArrayLike, n_queries: int) -> IntArray:
+    """Convert indices of queries or a boolean mask to unique indices in range."""
     array = np.asarray(queries)
     if array.dtype == bool:
         if array.shape != (n_queries,):
-            raise ValueError(f"mask of shape {array.shape} for {n_queries} queries; give one per query")
+            raise ValueError(f"mask of shape {array.shape} for {n_queries} queries; give one value per query")
         return np.flatnonzero(array).astype(np.int64)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError("queries are chosen by their numbers or by a mask of True and False")
-    outside = array[(array < 0) | (array >= n_queries)]
-    if len(outside):
-        raise IndexError(f"query number {outside[0]} of {n_queries}; numbers go from 0 to {n_queries - 1}")
+        raise TypeError("queries are neither integers nor booleans; give query indices or a boolean mask")
+    invalid = array[(array < 0) | (array >= n_queries)]
+    if len(invalid):
+        raise IndexError(f"query index {invalid[0]} is out of range; give indices from 0 to {n_queries - 1}")
     if len(np.unique(array)) != len(array):
-        raise ValueError("a query is chosen twice; its id would stand twice")
+        raise ValueError("a query is selected twice; select each query once")
     return array.astype(np.int64)

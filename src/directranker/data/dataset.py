@@ -1,11 +1,11 @@
 """Ranking data in memory: documents with features and a relevance, grouped by query.
 
-Queries are ragged and lie one after another: the rows of query q are `offsets[q]:offsets[q + 1]`. There
-is no padding, so no value of a feature or a label is special.
+Queries are ragged and contiguous: the rows of query q are `offsets[q]:offsets[q + 1]`. There is no padding,
+so no value of a feature or a label is special.
 
-A data set has one order of rows: queries as they first appear in the source, and a query's documents as they
-stand there. All that has a value per row is in this order: `features`, `relevance`, `qid`, `to_frame()`,
-and what rankers return for the data set. `to_source_order` brings such values into the source's order.
+A data set has one order of rows: queries by first appearance in the source, and a query's documents in the
+source's order. Everything with a value per row has this order: `features`, `relevance`, `qid`, `to_frame()`,
+and the predictions of rankers for the data set. `to_source_order` sorts such values into the source's order.
 
 >>> data = RankingDataset.from_arrays([[0.1], [0.7], [0.3]], [0, 2, 1], qid=["b", "a", "b"])
 >>> data
@@ -23,33 +23,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.data.checking import (
-    Features,
-    Relevance,
     as_feature_names,
     as_features,
     as_original_rows,
-    as_query_numbers,
+    as_query_indices,
     as_relevance,
 )
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.grouping import (
     Grouping,
     QueryIds,
+    as_query_ids,
     check_offsets,
     group_by_query,
     group_runs,
-    query_id_array,
-    rows_of_queries,
+    select_query_rows,
 )
-from directranker.data.texts import Texts, as_texts, join_texts, same_texts, take_texts
+from directranker.data.texts import Texts, are_texts_equal, as_texts, concatenate_texts, take_texts
 from directranker.errors import DataError
-from directranker.parameters import SEED, Rule, between
+from directranker.parameters import SEED, Constraint, between
 
 if TYPE_CHECKING:
     from directranker.data.tabular import FrameKind
@@ -57,24 +57,24 @@ if TYPE_CHECKING:
 __all__ = ["RandomState", "RankingDataset", "concatenate"]
 
 RandomState = int | np.random.Generator | None
-RELEVANT_FROM = Rule(
+THRESHOLD = Constraint(
     lambda value: isinstance(value, Real) and not math.isnan(value),
-    "the label from which on documents are relevant",
+    "the lowest label of a relevant document",
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingDataset:
-    """Documents grouped by query; immutable, so parts can be shared without a copy.
+    """Documents grouped by query; immutable, so arrays are shared without a copy.
 
-    Make one with `from_arrays`, `from_frame`, `read_letor`, `read_parquet` or `load`; the constructor
-    takes rows that are grouped already. Arrays that have the right type are not copied.
+    Create one with `from_arrays`, `from_frame`, `read_letor`, `read_parquet` or `load`. The constructor
+    takes rows that are already grouped. Arrays of the right type are not copied.
     """
 
     features: Features
     """float32, one row per document, one column per feature."""
     relevance: Relevance
-    """One label per document, the higher the better; finite, else any number."""
+    """One label per document, any finite number; higher is more relevant."""
     offsets: IntArray
     """Rows of query q are `offsets[q]:offsets[q + 1]`."""
     query_ids: QueryIds
@@ -83,12 +83,12 @@ class RankingDataset:
     document_texts: Texts | None = None
     """The document ids as an Arrow array; `document_ids` gives them as NumPy strings."""
     comment_texts: Texts | None = None
-    """What stood behind `#` on each line of LETOR text."""
+    """The text after `#` on each line of LETOR text."""
     original_rows: IntArray | None = None
     """The source's row of each row, from 0: `X[data.original_rows]` are the features of this data set.
 
-    The source is the table, arrays or file that the data set was made from, and stays so in parts (`select`,
-    `split`). None where the rows are those of the source in its order.
+    The source is the table, arrays or file that the data set was created from; `select` and `split` keep it.
+    None if the rows are those of the source in its order.
     """
 
     def __post_init__(self) -> None:
@@ -96,20 +96,22 @@ class RankingDataset:
         n_rows, n_features = features.shape
         relevance = as_relevance(self.relevance, n_rows)
         offsets = check_offsets(self.offsets, n_rows=n_rows)
-        query_ids = query_id_array(self.query_ids)
+        query_ids = as_query_ids(self.query_ids)
         if len(query_ids) != len(offsets) - 1:
-            raise ValueError(f"{len(query_ids)} query ids for {len(offsets) - 1} queries; give one each")
+            raise ValueError(
+                f"{len(query_ids)} query ids for {len(offsets) - 1} queries; give one id per query"
+            )
         if len(np.unique(query_ids)) != len(query_ids):
-            raise ValueError("a query id stands twice; use from_arrays to group rows by query")
-        self._set("features", _read_only(features))
-        self._set("relevance", _read_only(relevance))
-        self._set("offsets", _read_only(offsets))
-        self._set("query_ids", _read_only(query_ids))
+            raise ValueError("a query id is used twice; use from_arrays to group rows by query")
+        self._set("features", _make_read_only(features))
+        self._set("relevance", _make_read_only(relevance))
+        self._set("offsets", _make_read_only(offsets))
+        self._set("query_ids", _make_read_only(query_ids))
         self._set("feature_names", as_feature_names(self.feature_names, n_features))
         self._set("document_texts", as_texts(self.document_texts, n_rows, "document ids"))
         self._set("comment_texts", as_texts(self.comment_texts, n_rows, "comments"))
         if self.original_rows is not None:
-            self._set("original_rows", _read_only(as_original_rows(self.original_rows, n_rows)))
+            self._set("original_rows", _make_read_only(as_original_rows(self.original_rows, n_rows)))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -124,7 +126,7 @@ class RankingDataset:
         document_ids: ArrayLike | None = None,
         feature_names: Sequence[str] = (),
     ) -> RankingDataset:
-        """Group rows by query id; without `qid` all rows are one list.
+        """Group rows by query id; without `qid` all rows belong to one query.
 
         >>> RankingDataset.from_arrays([[1.0, 2.0]], [1]).n_queries
         1
@@ -150,7 +152,7 @@ class RankingDataset:
         document_texts: Texts | None = None,
         comment_texts: Texts | None = None,
     ) -> RankingDataset:
-        """Bring ungrouped rows into the order of their queries."""
+        """Sort ungrouped rows into the order of their queries."""
         order = slice(None) if grouping.order is None else grouping.order
         return cls(
             features=features[order],
@@ -166,16 +168,16 @@ class RankingDataset:
     @classmethod
     def from_frame(
         cls,
-        frame: Any,
+        frame: object,
         *,
         relevance: str = "relevance",
         query: str | None = "qid",
         document: str | None = "docid",
         features: Sequence[str] | None = None,
     ) -> RankingDataset:
-        """Take a pandas, polars or pyarrow table; all columns not named are features.
+        """Convert a pandas, polars or pyarrow table; all columns not named are features.
 
-        A null becomes NaN. `query=None` makes all rows one list; a missing column `docid` is no error.
+        A null becomes NaN. With `query=None` all rows belong to one query. The column `docid` may be missing.
         Features may also be one column of fixed-size lists.
 
         >>> import pyarrow as pa
@@ -183,32 +185,32 @@ class RankingDataset:
         >>> RankingDataset.from_frame(table).features.tolist()
         [[0.5], [nan]]
         """
-        from directranker.data.tabular import Columns, dataset_from_frame  # noqa: PLC0415 - cycle
+        from directranker.data.tabular import dataset_from_frame  # noqa: PLC0415 - import cycle
 
-        return dataset_from_frame(frame, Columns(relevance, query, document, features))
+        return dataset_from_frame(frame, ColumnRoles(relevance, query, document, features))
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
-        """Give a `"pandas"`, `"polars"` or `"pyarrow"` table: qid, docid, relevance, features.
+        """Return a `"pandas"`, `"polars"` or `"pyarrow"` table: qid, docid, relevance, features.
 
-        Its rows are those of the data set, in the data set's order.
+        Its rows are in the order of the data set.
 
         >>> RankingDataset.from_arrays([[0.5]], [1], qid=[7]).to_frame("pyarrow").to_pydict()
         {'qid': [7], 'relevance': [1.0], 'feature_1': [0.5]}
         """
-        from directranker.data.tabular import frame_from_dataset  # noqa: PLC0415 - cycle
+        from directranker.data.tabular import frame_from_dataset  # noqa: PLC0415 - import cycle
 
         return frame_from_dataset(self, kind)
 
     @classmethod
-    def load(cls, folder: Any, *, verify: bool = False) -> RankingDataset:
+    def load(cls, folder: str | Path, *, verify: bool = False) -> RankingDataset:
         """Open a saved data set, memory-mapped; `verify` compares checksums. See `save`."""
-        from directranker.data.storage import load_dataset  # noqa: PLC0415 - cycle
+        from directranker.data.storage import load_dataset  # noqa: PLC0415 - import cycle
 
         return load_dataset(folder, verify=verify)
 
-    def save(self, folder: Any, *, overwrite: bool = False) -> None:
-        """Write the data set to a folder that `load` opens in milliseconds; all or nothing."""
-        from directranker.data.storage import save_dataset  # noqa: PLC0415 - cycle
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the data set atomically to a folder that `load` opens in milliseconds."""
+        from directranker.data.storage import save_dataset  # noqa: PLC0415 - import cycle
 
         save_dataset(self, folder, overwrite=overwrite)
 
@@ -230,14 +232,14 @@ class RankingDataset:
     @cached_property
     def qid(self) -> QueryIds:
         """The query id of each row."""
-        return _read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
+        return _make_read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
 
     @cached_property
     def document_ids(self) -> NDArray[Any] | None:
-        """The document id of each row as str, None where the data has none."""
+        """The document id of each row as str; None if the data has no ids."""
         if self.document_texts is None:
             return None
-        return _read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
+        return _make_read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
 
     def __repr__(self) -> str:
         counts = [
@@ -248,27 +250,26 @@ class RankingDataset:
         return f"RankingDataset({', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)})"
 
     def equals(self, other: RankingDataset) -> bool:
-        """Whether all parts are the same, numbers bit for bit (so -0.0 is not 0.0, and NaN is NaN).
+        """Whether both are equal, numbers bit for bit (so -0.0 is not 0.0, and NaN equals NaN).
 
         >>> data = RankingDataset.from_arrays([[0.0]], [1])
         >>> data.equals(RankingDataset.from_arrays([[-0.0]], [1]))
         False
         """
         return (
-            _same_bits(self.features, other.features)
-            and _same_bits(self.relevance, other.relevance)
+            _are_bits_equal(self.features, other.features)
+            and _are_bits_equal(self.relevance, other.relevance)
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.query_ids, other.query_ids)
             and self.feature_names == other.feature_names
-            and same_texts(self.document_texts, other.document_texts)
-            and same_texts(self.comment_texts, other.comment_texts)
+            and are_texts_equal(self.document_texts, other.document_texts)
+            and are_texts_equal(self.comment_texts, other.comment_texts)
         )
 
     def to_source_order(self, values: ArrayLike) -> NDArray[Any]:
-        """Sort values per row of this data set, such as scores, by the row in the source.
+        """Sort values of this data set's rows, such as scores, by the row in the source.
 
-        Of a part (`select`, `split`) these are the values of the rows that it has, in the order in which they
-        stand in the source: those of `np.sort(data.original_rows)`.
+        After `select` or `split`, these are the values of the remaining rows, `np.sort(data.original_rows)`.
 
         >>> data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
         >>> data.relevance.tolist(), data.to_source_order(data.relevance).tolist()
@@ -280,36 +281,36 @@ class RankingDataset:
         return array if self.original_rows is None else array[np.argsort(self.original_rows)]
 
     def select(self, queries: ArrayLike) -> RankingDataset:
-        """Keep the queries with these numbers (or this mask), in the given order.
+        """Return the queries with these indices (or this boolean mask), in the given order.
 
         >>> data = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[5, 6, 7])
         >>> data.select([2, 0]).query_ids.tolist()
         [7, 5]
         """
-        chosen = as_query_numbers(queries, self.n_queries)
+        indices = as_query_indices(queries, self.n_queries)
         rows: slice | IntArray
-        rows, offsets = rows_of_queries(self.offsets, chosen)
-        if len(chosen) and np.all(np.diff(chosen) == 1):  # neighbouring queries are a view of the rows
-            rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
+        rows, offsets = select_query_rows(self.offsets, indices)
+        if len(indices) and np.all(np.diff(indices) == 1):  # consecutive queries are a view of the rows
+            rows = slice(int(self.offsets[indices[0]]), int(self.offsets[indices[-1] + 1]))
         source = np.arange(self.n_documents) if self.original_rows is None else self.original_rows
         return replace(
             self,
             features=self.features[rows],
             relevance=self.relevance[rows],
             offsets=offsets,
-            query_ids=self.query_ids[chosen],
+            query_ids=self.query_ids[indices],
             document_texts=take_texts(self.document_texts, rows),
             comment_texts=take_texts(self.comment_texts, rows),
             original_rows=source[rows],
         )
 
     def split(self, *fractions: float, random_state: RandomState = None) -> tuple[RankingDataset, ...]:
-        """Split the queries at random into parts of these fractions, and one with the rest.
+        """Split the queries at random into data sets of these fractions, and one with the rest.
 
-        A query is never cut. Within a part queries keep their order.
+        A query's documents stay together. Queries keep their order.
 
         >>> data = RankingDataset.from_arrays([[1.0]] * 10, [0] * 10, qid=range(10))
-        >>> [part.n_queries for part in data.split(0.6, 0.2, random_state=0)]
+        >>> [split.n_queries for split in data.split(0.6, 0.2, random_state=0)]
         [6, 2, 2]
         """
         SEED.check("random_state", random_state)
@@ -318,26 +319,26 @@ class RankingDataset:
         if not fractions or sum(fractions) >= 1:
             raise ValueError(f"fractions {fractions} must be positive and sum to less than 1")
         shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
-        cuts = np.rint(np.cumsum(fractions) * self.n_queries).astype(int)
-        return tuple(self.select(np.sort(part)) for part in np.split(shuffled, cuts))
+        boundaries = np.rint(np.cumsum(fractions) * self.n_queries).astype(int)
+        return tuple(self.select(np.sort(queries)) for queries in np.split(shuffled, boundaries))
 
     def binarise(self, threshold: float) -> RankingDataset:
-        """Make labels of at least `threshold` 1 and all others 0.
+        """Replace labels of at least `threshold` by 1 and all others by 0.
 
         >>> RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 2]).binarise(2).relevance.tolist()
         [0.0, 0.0, 1.0]
         """
-        RELEVANT_FROM.check("threshold", threshold)
+        THRESHOLD.check("threshold", threshold)
         return replace(self, relevance=(self.relevance >= threshold).astype(np.float64))
 
     def only_queries_with_relevant(self, threshold: float = 1.0) -> RankingDataset:
-        """Leave out queries without a document of at least this label.
+        """Remove queries without a document of at least this label.
 
         >>> data = RankingDataset.from_arrays([[0.0]] * 3, [0, 1, 0], qid=[1, 2, 3])
         >>> data.only_queries_with_relevant().query_ids.tolist()
         [2]
         """
-        RELEVANT_FROM.check("threshold", threshold)
+        THRESHOLD.check("threshold", threshold)
         relevant_before = np.concatenate([[0], np.cumsum(self.relevance >= threshold)])
         return self.select(np.diff(relevant_before[self.offsets]) > 0)
 
@@ -345,7 +346,7 @@ class RankingDataset:
 def concatenate(
     parts: Sequence[RankingDataset], *, shared_queries: Literal["error", "merge"] = "error"
 ) -> RankingDataset:
-    """Put data sets one after another; a query id in two of them is an error unless `"merge"`.
+    """Concatenate data sets; a query id in two of them raises unless `shared_queries="merge"`.
 
     >>> one = RankingDataset.from_arrays([[1.0]], [1], qid=[1])
     >>> two = RankingDataset.from_arrays([[2.0]], [0], qid=[2])
@@ -358,16 +359,19 @@ def concatenate(
         raise ValueError(f"shared_queries is {shared_queries!r}; use 'error' or 'merge'")
     for part in parts[1:]:
         if part.feature_names != parts[0].feature_names:
-            raise DataError(f"features differ: {parts[0].feature_names} and {part.feature_names}")
+            raise DataError(
+                f"features differ: {parts[0].feature_names} and {part.feature_names}; "
+                "give all data sets the same features"
+            )
     query_ids = np.concatenate([part.query_ids.astype(object) for part in parts])
     lengths = [part.n_documents for part in parts]
     first_rows = np.cumsum([0, *lengths[:-1]])
     starts = np.concatenate([part.offsets[:-1] + row for part, row in zip(parts, first_rows, strict=True)])
-    grouping = group_runs(query_id_array(query_ids), starts, sum(lengths))
+    grouping = group_runs(as_query_ids(query_ids), starts, sum(lengths))
     if len(grouping.query_ids) < len(query_ids) and shared_queries == "error":
         ids, counts = np.unique(query_ids, return_counts=True)
         raise DataError(
-            f"{np.sum(counts > 1)} query ids stand in more than one data set, such as "
+            f"{np.sum(counts > 1)} query ids are in more than one data set, such as "
             f"{ids[counts > 1][0]!r}; rename them or pass shared_queries='merge'"
         )
     return RankingDataset.from_grouping(
@@ -375,18 +379,18 @@ def concatenate(
         features=np.concatenate([part.features for part in parts]),
         relevance=np.concatenate([part.relevance for part in parts]),
         feature_names=parts[0].feature_names,
-        document_texts=join_texts([part.document_texts for part in parts], lengths),
-        comment_texts=join_texts([part.comment_texts for part in parts], lengths),
+        document_texts=concatenate_texts([part.document_texts for part in parts], lengths),
+        comment_texts=concatenate_texts([part.comment_texts for part in parts], lengths),
     )
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()  # the caller's own array stays as writable as it was
+def _make_read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()  # the caller's array stays writable
     view.flags.writeable = False
     return view
 
 
-def _same_bits(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def _are_bits_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     if one.shape != other.shape:
         return False
     same = (one == other) & (np.signbit(one) == np.signbit(other))

@@ -1,7 +1,7 @@
-"""Files that are whole or not there, and the report of how far a long read has come.
+"""Atomic writes of files and folders, forward-only reads of pipes, and progress callbacks.
 
-A file is written under a temporary name beside its place and renamed when complete, so that nobody ever
-reads a half-written one, and a failed write leaves nothing behind.
+A file is written under a temporary name in the same folder and renamed when complete. So no reader sees an
+incomplete file, and a failed write leaves nothing behind.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -22,37 +22,37 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from directranker.data.folder_swap import find_folder, put_folder
+from directranker.data.folder_swap import find_folder, install_folder
 from directranker.data.leftovers import remove_leftovers, temporary_file, temporary_folder
 
 __all__ = [
+    "ForwardOnlyFile",
     "Progress",
-    "ReadOnce",
+    "check_writable_parent",
+    "ignore_progress",
     "is_pipe",
-    "no_progress",
-    "seekable",
-    "writable_parent",
+    "open_seekable",
     "write_atomically",
     "write_folder_atomically",
 ]
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is."""
+"""A callback of (amount done, total amount)."""
 
 
-def no_progress(done: int, total: int) -> None:
-    """Report nothing."""
+def ignore_progress(done: int, total: int) -> None:
+    """Do nothing: the default progress callback."""
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once and from its beginning: a pipe, a terminal or another device."""
+    """Whether a path is not seekable: a pipe, a terminal or another device."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-class ReadOnce(io.RawIOBase):
-    """A file or a pipe read from its beginning, whose first bytes are known before.
+class ForwardOnlyFile(io.RawIOBase):
+    """A file or pipe that is read once from its beginning; its first bytes are available as `start`.
 
-    >>> file = ReadOnce(io.BytesIO(b"PAR1 and more"))
+    >>> file = ForwardOnlyFile(io.BytesIO(b"PAR1 and more"))
     >>> file.start, file.read(), file.tell()
     (b'PAR1', b'PAR1 and more', 13)
     """
@@ -64,15 +64,15 @@ class ReadOnce(io.RawIOBase):
         self._file, self._rest, self._n_read = file, self.start, 0
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True, as `io.RawIOBase` requires."""
         return True
 
     def tell(self) -> int:
-        """The number of bytes that were read, also where the file itself cannot tell."""
+        """Return the number of bytes read so far, also for a pipe."""
         return self._n_read
 
     def readinto(self, buffer: Any) -> int:
-        """Read what fits the buffer, or less."""
+        """Read at most as many bytes as the buffer holds; return their number."""
         if self._rest:
             n_read = min(len(buffer), len(self._rest))
             buffer[:n_read], self._rest = self._rest[:n_read], self._rest[n_read:]
@@ -83,20 +83,20 @@ class ReadOnce(io.RawIOBase):
 
 
 @contextmanager
-def seekable(path: Path) -> Iterator[Path | BinaryIO]:
-    """Give Arrow what it can read in any order: the path, or a copy of what comes through a pipe."""
-    with path.open("rb") as file:  # says best itself why it cannot be opened
+def open_seekable(path: Path) -> Iterator[Path | BinaryIO]:
+    """Yield a seekable source for Arrow: the path, or a temporary copy of a pipe's content."""
+    with path.open("rb") as file:  # raises Python's own error where it cannot be opened
         if is_pipe(path):
             with tempfile.TemporaryFile() as copy:
                 shutil.copyfileobj(file, copy)
                 copy.seek(0)
                 yield copy
         else:
-            yield path if _is_text(path) else file
+            yield path if _is_utf8(path) else file  # Arrow reads a path faster than a Python file
 
 
-def _is_text(path: Path) -> bool:
-    """Whether Arrow can open a path by its name; a file it reads itself, and more quickly."""
+def _is_utf8(path: Path) -> bool:
+    """Whether a path can be encoded as UTF-8, which Arrow needs to open it."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -106,9 +106,9 @@ def _is_text(path: Path) -> bool:
 
 @contextmanager
 def write_atomically(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path to write to; on success it becomes `path`, on failure it goes.
+    """Yield a temporary path to write to; success renames it to `path`, failure removes it.
 
-    A pipe or a device, such as /dev/null, is no file to replace: it is written to itself.
+    A pipe or a device, such as /dev/null, cannot be replaced: the path itself is yielded.
     """
     target = Path(path)
     if target.is_dir():
@@ -116,64 +116,64 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
-    writable_parent(target)
+    check_writable_parent(target)
     remove_leftovers(target)
     with temporary_file(target) as temporary:
         try:
             yield temporary
             _sync(temporary)
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~_get_umask())
             temporary.replace(target)
         except OSError as error:
-            _name_target(error, temporary, target)
+            _set_target_name(error, temporary, target)
             raise
 
 
 @contextmanager
 def write_folder_atomically(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a temporary folder to fill; on success it becomes `path`, on failure it goes.
+    """Yield a temporary folder to fill; success renames it to `path`, failure removes it.
 
-    There is a whole folder under the name at every moment, if there was one before; of several writers each
-    succeeds, and the last one's folder stays. See `folder_swap`.
+    If the folder existed before, a complete one has the name at every moment. Of several concurrent writers
+    each succeeds, and the last one's folder remains. See `folder_swap`.
     """
     target = Path(path)
     find_folder(target)
     if os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"{target} exists; choose another name or ask to overwrite it")
-    writable_parent(target)
+        raise FileExistsError(f"{target} exists; choose another name or pass overwrite=True")
+    check_writable_parent(target)
     remove_leftovers(target)
     with temporary_folder(target) as temporary:
         try:
             yield temporary
-            for part in [*temporary.rglob("*"), temporary]:
-                _sync(part)
-            temporary.chmod(0o777 & ~_umask())
-            put_folder(temporary, target, overwrite=overwrite)
+            for written in [*temporary.rglob("*"), temporary]:
+                _sync(written)
+            temporary.chmod(0o777 & ~_get_umask())
+            install_folder(temporary, target, overwrite=overwrite)
         except OSError as error:
-            _name_target(error, temporary, target)
+            _set_target_name(error, temporary, target)
             raise
 
 
-def _name_target(error: OSError, temporary: Path, target: Path) -> None:
-    """Let an error of writing, as on a full disk, name the target: it names no file, or the temporary one."""
+def _set_target_name(error: OSError, temporary: Path, target: Path) -> None:
+    """Make a write error, such as a full disk, name the target instead of no file or the temporary one."""
     if error.errno is not None:
-        named = error.filename
-        if named is None or str(named).startswith(str(temporary)):
+        filename = error.filename
+        if filename is None or str(filename).startswith(str(temporary)):
             error.filename = str(target)
 
 
-def writable_parent(target: Path) -> Path:
-    """The folder that a file or folder is to be in, if it is there to be written to."""
+def check_writable_parent(target: Path) -> Path:
+    """Return the parent folder of a target; raise unless it exists and is writable."""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"the folder {target.parent} cannot be written to; choose another")
+        raise PermissionError(f"the folder {target.parent} is not writable; choose another")
     return target.parent
 
 
 def _sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk before it is renamed."""
-    if os.name == "nt" and path.is_dir():  # where folders cannot be opened
+    """Flush a file, or the entries of a folder, to the disk."""
+    if os.name == "nt" and path.is_dir():  # Windows cannot open folders
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -182,7 +182,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _umask() -> int:
+def _get_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,6 +1,6 @@
-"""One finding about a data set: its count, an example and an advice, in plain words.
+"""One finding about a data set: its count, an example and advice.
 
->>> describe("constant-features", ["'bm25'"], n=1, of=46)[0].message
+>>> make_findings("constant-features", ["'bm25'"], n=1, of=46)[0].message
 "1 of 46 features (2 %) has the same value in every document, e.g. 'bm25'"
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["MAX_EXAMPLES", "Finding", "Severity", "describe", "percent", "plain_number"]
+__all__ = ["MAX_EXAMPLES", "Finding", "Severity", "format_number", "format_percent", "make_findings"]
 
 Severity: TypeAlias = Literal["note", "warning"]
 MAX_EXAMPLES = 10
@@ -18,7 +18,7 @@ MAX_EXAMPLES = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of oddity: how often, where for example, and what to do about it.
+    """One kind of problem: how often it occurs, an example, and what to do about it.
 
     >>> finding = Finding("nan-values", "note", 1, "1 of 4 values is NaN", "Fill it.", ("'f' of row 0",))
     >>> finding.to_dict()["examples"]
@@ -28,56 +28,57 @@ class Finding:
     kind: str
     """A stable name in kebab case, such as `"constant-features"`."""
     severity: Severity
-    """A warning can make results wrong; a note is good to know."""
+    """A `"warning"` can make results wrong; a `"note"` is for information."""
     count: int
     message: str
     advice: str
     examples: tuple[str, ...] = ()
-    """Up to ten; the first stands in the message."""
+    """Up to `MAX_EXAMPLES`; the first is part of the message."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return values that JSON can represent."""
         return asdict(self) | {"examples": list(self.examples)}
 
 
-# What stands behind "3 of 8 queries (38 %)", and what to do; {n:one|many} picks a word by the count.
-_WORDS: dict[str, tuple[Severity, str, str, str]] = {
+# kind: (severity, noun, the message after "3 of 8 queries (38 %)", advice).
+# {n:singular|plural} selects a form by the count.
+_TEMPLATES: dict[str, tuple[Severity, str, str, str]] = {
     "queries-without-relevant": (
         "note",
         "query|queries",
         "{n:has|have} no relevant document (label {threshold} or more), e.g. query {example}",
-        "Metrics count them by their convention; `only_queries_with_relevant` leaves them out.",
+        "Each metric convention handles them differently; `only_queries_with_relevant` removes them.",
     ),
     "only-relevant-queries": (
         "note",
         "query|queries",
         "{n:has|have} different labels, but all of {threshold} or more, e.g. query {example}",
-        "Every order of them is equally good to metrics that see only relevant or not, as the paper's: "
-        "measure by grades (`ndcg@10:graded`), or make labels binary at a higher one.",
+        "Metrics of binary relevance, such as the paper's, score every order of them the same: "
+        "use a graded metric (`ndcg@10:graded`), or binarise the labels at a higher threshold.",
     ),
     "one-class-queries": (
         "note",
         "query|queries",
         "{n:has|have} the same label for all documents, e.g. query {example}",
-        "They have no pairs to learn from, and every order of them is equally good.",
+        "They have no pairs to train on, and metrics score every order of them the same.",
     ),
     "single-document-queries": (
         "note",
         "query|queries",
         "{n:has|have} only one document, e.g. query {example}",
-        "There is nothing to rank in them; all rankers are equally good there.",
+        "They have only one order, so they do not distinguish rankers.",
     ),
     "empty-queries": (
         "note",
         "query|queries",
         "{n:has|have} no documents, e.g. query {example}",
-        "Leave them out; they add nothing but a query to the mean.",
+        "Remove them; they only add a query to the mean.",
     ),
     "constant-features": (
         "note",
         "feature|features",
         "{n:has|have} the same value in every document, e.g. {example}",
-        "They cannot order documents; leave them out to save time.",
+        "They cannot order documents; remove them to save time.",
     ),
     "duplicate-features": (
         "note",
@@ -89,90 +90,91 @@ _WORDS: dict[str, tuple[Severity, str, str, str]] = {
         "warning",
         "feature|features",
         "{n:has|have} no value at all (only NaN), e.g. {example}",
-        "Leave them out, or look for the fault in how the data was made.",
+        "Remove them, or fix the step that produced the data.",
     ),
     "nan-values": (
         "note",
         "value|values",
         "{n:is|are} NaN, in {columns} {columns:feature|features}, e.g. {example}",
-        "Use a ranker that takes missing values, or fill them, for example with the feature's median.",
+        "Use a ranker that accepts missing values, or impute them, for example with the feature's median.",
     ),
     "infinite-values": (
         "warning",
         "value|values",
         "{n:is|are} infinite, in {columns} {columns:feature|features}, e.g. {example}",
-        "Look for a division by zero or a log of zero where the feature is made; no network can take them.",
+        "Look for a division by zero or a log of zero where the feature is computed; "
+        "no network accepts them.",
     ),
     "contradicting-documents": (
         "warning",
         "document|documents",
         "have the features of another document of their query but not its label, e.g. {example}",
-        "No ranker can tell them apart; look for lost features or for double documents.",
+        "No ranker can distinguish them; look for lost features or duplicate documents.",
     ),
     "leaking-features": (
         "warning",
         "feature|features",
         "{n:orders|order} documents almost exactly as the label does, e.g. {example}",
-        "Ask if they are made from the label or known only after it; if so leave them out.",
+        "Check whether they are computed from the label or known only after it; if so, remove them.",
     ),
     "shared-queries": (
         "warning",
         "query|queries",
-        "of {part} {n:stands|stand} in {other} too, e.g. query {example}",
-        "Keep each query in one part only, else the evaluation sees what was trained on.",
+        "of {split} {n:is|are} also in {other}, e.g. query {example}",
+        "Keep each query in one split only, else the evaluation uses training data.",
     ),
     "differing-features": (
         "warning",
         "column|columns",
-        "{n:differs|differ} between {part} and {other}, e.g. {example}",
-        "Give all parts the same features in the same order.",
+        "{n:differs|differ} between {split} and {other}, e.g. {example}",
+        "Give all splits the same features in the same order.",
     ),
     "unseen-labels": (
         "note",
         "label|labels",
-        "of {part} {n:does|do} not occur in {other}, e.g. label {example}",
-        "Check that all parts use the same grades.",
+        "of {split} {n:does|do} not occur in {other}, e.g. label {example}",
+        "Check that all splits use the same grades.",
     ),
 }
 
 
 class _Number(int):
-    """An int that picks words in a format: `{n:query|queries}`."""
+    """An int whose format selects singular or plural: `{n:query|queries}`."""
 
     def __format__(self, forms: str) -> str:
         return forms.split("|")[self != 1] if forms else str(int(self))
 
 
-def describe(kind: str, examples: Sequence[str], *, n: int, of: int, **details: object) -> list[Finding]:
-    """Put a finding of a known kind into words; none where `n` is 0.
+def make_findings(kind: str, examples: Sequence[str], *, n: int, of: int, **details: object) -> list[Finding]:
+    """Return the finding of a known kind as a list, which is empty where `n` is 0.
 
-    >>> describe("empty-queries", [], n=0, of=3)
+    >>> make_findings("empty-queries", [], n=0, of=3)
     []
     """
     if not n:
         return []
-    severity, noun, predicate, advice = _WORDS[kind]
-    words = {name: _Number(value) if isinstance(value, int) else value for name, value in details.items()}
-    predicate = predicate.format(n=_Number(n), example=examples[0], **words)
-    message = f"{n} of {of} {_Number(of):{noun}} ({percent(n / of)}) {predicate}"
+    severity, noun, predicate, advice = _TEMPLATES[kind]
+    values = {name: _Number(value) if isinstance(value, int) else value for name, value in details.items()}
+    predicate = predicate.format(n=_Number(n), example=examples[0], **values)
+    message = f"{n} of {of} {_Number(of):{noun}} ({format_percent(n / of)}) {predicate}"
     return [Finding(kind, severity, n, message, advice, tuple(examples[:MAX_EXAMPLES]))]
 
 
-def percent(share: float) -> str:
-    """A share without decimals that is never rounded to none or all.
+def format_percent(fraction: float) -> str:
+    """Format a fraction without decimals, never rounded to 0 % or 100 %.
 
-    >>> percent(0.18), percent(0.001), percent(0.999)
+    >>> format_percent(0.18), format_percent(0.001), format_percent(0.999)
     ('18 %', '<1 %', '>99 %')
     """
-    if 0 < share < 0.01:
+    if 0 < fraction < 0.01:
         return "<1 %"
-    return ">99 %" if 0.99 < share < 1 else f"{share:.0%}".replace("%", " %")
+    return ">99 %" if 0.99 < fraction < 1 else f"{fraction:.0%}".replace("%", " %")
 
 
-def plain_number(value: float) -> str:
-    """A number as people write it.
+def format_number(value: float) -> str:
+    """Format a number, without `.0` where it is an integer.
 
-    >>> plain_number(2.0), plain_number(0.5)
+    >>> format_number(2.0), format_number(0.5)
     ('2', '0.5')
     """
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,11 +1,12 @@
-"""A folder that replaces another of the same name, and readers that never see parts of both.
+"""Replace a folder atomically; a concurrent reader sees the old or the new one, never a mix.
 
-Linux exchanges two names in one step (`renameat2`), so there is always a whole folder under the name.
-Elsewhere, and on file systems that cannot, the old folder is moved aside first. A writer that is killed right
-then leaves no folder under the name, but a whole one beside it: the next reader or writer moves it back.
+Linux exchanges two names in one step (`renameat2`), so there is always a complete folder under the name.
+On other systems, and on file systems without it, the old folder is moved aside first. A writer that is killed
+between the two steps leaves no folder under the name, but a complete one beside it. The next reader or writer
+moves it back.
 
-A link would do without both steps, but a saved model would then be a link to a hidden folder, and copying or
-packing the one would leave the other behind.
+A symbolic link would need neither step. But then a saved model would be a link to a hidden folder, and
+copying or archiving the link would lose the folder.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from directranker.data.leftovers import ASIDE, PARTIAL, names_beside, new_name_beside, remove
+from directranker.data.leftovers import ASIDE, PARTIAL, find_sibling_paths, make_sibling_path, remove_path
 from directranker.errors import StorageError
 
-__all__ = ["find_folder", "put_folder", "read_unchanged"]
+__all__ = ["find_folder", "install_folder", "read_consistently"]
 
 Result = TypeVar("Result")
-PATIENCE_SECONDS = 60.0  # of a reader whose folder is replaced again and again
-AT_WORKING_DIRECTORY, RENAME_EXCHANGE = -100, 2  # of Linux
+MAX_READ_SECONDS = 60.0  # after which a reader gives up whose folder is replaced again and again
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # Linux constants
 OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
-def put_folder(temporary: Path, target: Path, *, overwrite: bool) -> None:
-    """Move a folder to a name beside it, in place of what is there."""
+def install_folder(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    """Rename a folder to the target, replacing the folder there if `overwrite`."""
     while True:
         try:
             temporary.rename(target)
@@ -42,24 +43,24 @@ def put_folder(temporary: Path, target: Path, *, overwrite: bool) -> None:
             if error.errno not in OCCUPIED:
                 raise
         if not overwrite:
-            raise FileExistsError(f"{target} exists; choose another name or ask to overwrite it")
-        with suppress(FileNotFoundError):  # what was there has gone meanwhile
+            raise FileExistsError(f"{target} exists; choose another name or pass overwrite=True")
+        with suppress(FileNotFoundError):  # the target was removed in the meantime
             if not _exchange(temporary, target):
                 _replace_in_two_steps(temporary, target)
-            remove(temporary)
+            remove_path(temporary)
             return
 
 
 def find_folder(folder: Path) -> Path:
-    """The folder, moved back if a writer was killed after it had moved it aside.
+    """Return the folder; move it back first if a killed writer left it aside.
 
-    Where it cannot be moved, as on a read-only disk, this is its name aside.
+    Where it cannot be moved, as on a read-only disk, return its path aside.
     """
     if os.path.lexists(folder):
         return folder
-    for aside in sorted(names_beside(folder, ASIDE), key=_moved_at, reverse=True):
+    for aside in sorted(find_sibling_paths(folder, ASIDE), key=_get_change_time, reverse=True):
         try:
-            # The writer may be alive; it then finds the name occupied and starts again.
+            # The writer may still be running; it then finds the name occupied and retries.
             return aside.rename(folder)
         except OSError:
             if os.path.lexists(folder):
@@ -69,40 +70,40 @@ def find_folder(folder: Path) -> Path:
     return folder
 
 
-def _moved_at(path: Path) -> float:
+def _get_change_time(path: Path) -> float:
     try:
         return path.stat().st_ctime
     except OSError:
         return 0.0
 
 
-def read_unchanged(folder: Path, read: Callable[[Path], Result]) -> Result:
-    """What `read` gives for the folder; again, if the folder was replaced meanwhile."""
-    end = time.monotonic() + PATIENCE_SECONDS
+def read_consistently(folder: Path, read: Callable[[Path], Result]) -> Result:
+    """Return `read(folder)`; call it again if the folder was replaced in the meantime."""
+    end = time.monotonic() + MAX_READ_SECONDS
     while time.monotonic() < end:
         found = find_folder(folder)
         try:
-            # While it is open, no other folder can get its number.
+            # While it is open, no other folder can get its inode.
             descriptor = os.open(found, getattr(os, "O_PATH", os.O_RDONLY))
         except FileNotFoundError:
             if os.path.lexists(find_folder(folder)) and not found.is_symlink():
                 continue
             return read(found)
-        except OSError:  # Windows cannot open folders, but does not replace one with open files either
+        except OSError:  # Windows cannot open folders, nor replace one that has open files
             return read(found)
         try:
             result = read(found)
-            if _is_still(descriptor, found):
+            if _is_same_folder(descriptor, found):
                 return result
         except Exception:
-            if _is_still(descriptor, found):
+            if _is_same_folder(descriptor, found):
                 raise
         finally:
             os.close(descriptor)
-    raise StorageError(f"{folder} is replaced again and again while it is read; wait for its writers")
+    raise StorageError(f"{folder} is replaced again and again while it is read; wait until it is written")
 
 
-def _is_still(descriptor: int, folder: Path) -> bool:
+def _is_same_folder(descriptor: int, folder: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), folder.stat())
     except OSError:
@@ -110,12 +111,12 @@ def _is_still(descriptor: int, folder: Path) -> bool:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two names in one step; False where the system or the file system cannot."""
-    swap = _renameat2()
+    """Swap two names in one step; return False where the system or the file system cannot."""
+    swap = _get_renameat2()
     if swap is None:
         return False
     names = os.fsencode(first), os.fsencode(second)
-    if swap(AT_WORKING_DIRECTORY, names[0], AT_WORKING_DIRECTORY, names[1], RENAME_EXCHANGE) == 0:
+    if swap(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
         return True
     code = ctypes.get_errno()
     if code in UNSUPPORTED:
@@ -123,7 +124,7 @@ def _exchange(first: Path, second: Path) -> bool:
     raise OSError(code, os.strerror(code), str(second))
 
 
-def _renameat2() -> Any:
+def _get_renameat2() -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None
     return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -131,18 +132,18 @@ def _renameat2() -> Any:
 
 def _replace_in_two_steps(temporary: Path, target: Path) -> None:
     while True:
-        aside = new_name_beside(target, ASIDE)
+        aside = make_sibling_path(target, ASIDE)
         try:
             with suppress(FileNotFoundError):
                 target.rename(aside)
             temporary.rename(target)
-            remove(aside)
+            remove_path(aside)
             return
         except BaseException as error:
             with suppress(OSError):
                 aside.rename(target)
-            remove(aside)  # if there is another one in its place
-            remove(aside.with_suffix(PARTIAL))
-            # Another writer was quicker, or a reader moved the old one back: once more.
+            remove_path(aside)  # still there if another folder has the name
+            remove_path(aside.with_suffix(PARTIAL))
+            # Retry: another writer was faster, or a reader moved the old folder back.
             if not (isinstance(error, OSError) and error.errno in OCCUPIED):
                 raise

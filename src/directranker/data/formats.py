@@ -1,12 +1,12 @@
-"""Any data set by the ending of its name: LETOR text, Parquet, or a saved folder.
+"""Read and write data sets by file extension: LETOR text, Parquet, or a saved folder.
 
 | name | format |
 |---|---|
 | `*.parquet`, `*.pq` | Parquet |
 | `*.txt`, `*.letor`, `*.svm`, `*.svmlight`, `*.dat`, each also `.gz` | LETOR or SVMlight text |
-| no ending, or a folder | a saved data set |
+| no extension, or a folder | a saved data set |
 
->>> format_of("train.txt.gz"), format_of("train.parquet"), format_of("train")
+>>> detect_format("train.txt.gz"), detect_format("train.parquet"), detect_format("train")
 ('letor', 'parquet', 'folder')
 """
 
@@ -16,51 +16,53 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import Progress, no_progress
-from directranker.data.letor import Missing, read_letor
+from directranker.data.files import Progress, ignore_progress
+from directranker.data.letor import Missing, read_letor, write_letor
 from directranker.data.storage import is_saved_dataset
-from directranker.data.tabular import Columns, Layout, read_parquet, write_parquet
+from directranker.data.tabular import Layout, read_parquet, write_parquet
 from directranker.errors import DataError
 
-__all__ = ["Format", "ReadOptions", "format_of", "read_dataset", "write_dataset"]
+__all__ = ["Format", "ReadOptions", "detect_format", "read_dataset", "write_dataset"]
 
 Format = Literal["letor", "parquet", "folder"]
-TEXT_ENDINGS = (".txt", ".letor", ".svm", ".svmlight", ".dat")
-PARQUET_ENDINGS = (".parquet", ".pq")
+TEXT_EXTENSIONS = (".txt", ".letor", ".svm", ".svmlight", ".dat")
+PARQUET_EXTENSIONS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read text and tables; each format takes what concerns it."""
+    """Options of reading; each format uses those that apply to it."""
 
     missing: Missing = "zero"
     allow_non_finite: bool = False
     zero_based: bool = False
-    columns: Columns = field(default_factory=Columns)
+    columns: ColumnRoles = field(default_factory=ColumnRoles)
     n_features: int | None = None
-    """For text, whose lines may not mention the last ones."""
+    """The number of features of sparse text, whose lines may not mention the last ones."""
 
 
-def format_of(path: str | Path) -> Format:
-    """Tell the format by the name, or say which endings there are."""
+def detect_format(path: str | Path) -> Format:
+    """Return the format of a path; raise if its extension is unknown."""
     path = Path(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    ending = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if path.is_dir() or not ending:
+    extension = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
+    if path.is_dir() or not extension:
         return "folder"
-    if ending in PARQUET_ENDINGS:
+    if extension in PARQUET_EXTENSIONS:
         return "parquet"
-    if ending in (*TEXT_ENDINGS, ".gz"):
+    if extension in (*TEXT_EXTENSIONS, ".gz"):
         return "letor"
-    known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS))
+    known = ", ".join((*TEXT_EXTENSIONS, *PARQUET_EXTENSIONS))
     raise ValueError(
-        f"{path}: unknown ending {ending}; use one of {known} (text also with .gz) or none for a folder"
+        f"{path}: unknown extension {extension}; use one of {known} (text also with .gz), "
+        "or none for a folder"
     )
 
 
 def read_dataset(
-    path: str | Path, *, options: ReadOptions | None = None, progress: Progress = no_progress
+    path: str | Path, *, options: ReadOptions | None = None, progress: Progress = ignore_progress
 ) -> RankingDataset:
     """Read a data set in any format."""
     options = options or ReadOptions()
@@ -68,10 +70,12 @@ def read_dataset(
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
     if path.is_dir() and not is_saved_dataset(path):
-        raise DataError(f"{path} is a folder but no saved data set; name a file or one of its parts")
+        raise DataError(
+            f"{path} is a folder but not a saved data set; give a file, or a saved data set in it"
+        )
     if path.is_dir():
         return RankingDataset.load(path)
-    if format_of(path) == "parquet":
+    if detect_format(path) == "parquet":
         return read_parquet(path, columns=options.columns, progress=progress)
     return read_letor(
         path,
@@ -90,17 +94,15 @@ def write_dataset(
     layout: Layout = "columns",
     zero_based: bool = False,
     overwrite: bool = False,
-    progress: Progress = no_progress,
+    progress: Progress = ignore_progress,
 ) -> None:
-    """Write a data set in the format that the name asks for; nothing is overwritten unasked."""
-    kind = format_of(path)
+    """Write a data set in the format of the path's extension; an existing path raises unless `overwrite`."""
+    file_format = detect_format(path)
     if Path(path).exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; choose another name or ask to overwrite it")
-    if kind == "parquet":
+        raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
+    if file_format == "parquet":
         write_parquet(data, path, layout=layout, progress=progress)
-    elif kind == "letor":
-        from directranker.data.letor.writing import write_letor  # noqa: PLC0415 - reading needs none of it
-
+    elif file_format == "letor":
         write_letor(data, path, zero_based=zero_based, progress=progress)
     else:
         data.save(path, overwrite=overwrite)

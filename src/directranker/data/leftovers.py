@@ -1,6 +1,6 @@
-"""Temporary files and folders beside their target: locked by their writer, removed once it is gone.
+"""Temporary files and folders of writers, and the removal of those that killed writers left behind.
 
-A writer that is killed cannot remove its temporary file or folder. Each is locked while its writer lives, so
+A writer that is killed cannot remove its temporary file or folder. Each is locked while its writer runs, so
 the next writer of the same target can tell an abandoned one from one in use.
 
 >>> import tempfile
@@ -31,17 +31,17 @@ except ImportError:  # Windows
 __all__ = [
     "ASIDE",
     "PARTIAL",
-    "locked",
-    "names_beside",
-    "new_name_beside",
-    "remove",
+    "find_sibling_paths",
+    "lock_path",
+    "make_sibling_path",
     "remove_leftovers",
+    "remove_path",
     "temporary_file",
     "temporary_folder",
 ]
 
 PARTIAL, ASIDE = ".partial", ".old"
-"""How names end: what is not complete or not needed any more, and a whole folder that was moved aside."""
+"""Suffixes: incomplete or obsolete content, and a complete folder that was moved aside."""
 
 NEW_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -49,14 +49,14 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOC
 
 @contextmanager
 def temporary_file(target: Path) -> Iterator[Path]:
-    """An empty file beside the target, locked in here; removed after an exception, else to be renamed."""
+    """Create an empty, locked file beside the target, for the caller to rename; an exception removes it."""
     with _temporary(target, lambda path: os.close(os.open(path, NEW_FLAGS, 0o600))) as path:
         yield path
 
 
 @contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the target, locked in here; removed after an exception, else to be renamed."""
+    """Create an empty, locked folder beside the target, for the caller to rename; an exception removes it."""
     with _temporary(target, lambda path: path.mkdir(0o700)) as path:
         yield path
 
@@ -64,74 +64,74 @@ def temporary_folder(target: Path) -> Iterator[Path]:
 @contextmanager
 def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     while True:
-        path = new_name_beside(target, PARTIAL)
-        try:  # an interrupt may come as soon as it is made
+        path = make_sibling_path(target, PARTIAL)
+        try:  # an interrupt may arrive as soon as the path exists
             make(path)
-            with locked(path):
-                # Another writer may have taken it for abandoned before it was locked.
+            with lock_path(path):
+                # Another writer may have removed it as abandoned before it was locked.
                 if path.exists():
                     yield path
                     return
         except BaseException:
-            remove(path)
+            remove_path(path)
             raise
 
 
-def new_name_beside(target: Path, ending: str) -> Path:
-    """A name that nothing has, and that `names_beside` finds."""
+def make_sibling_path(target: Path, suffix: str) -> Path:
+    """Return an unused path beside the target that `find_sibling_paths` matches."""
     while True:
-        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ending}")
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{suffix}")
         if not os.path.lexists(path):
             return path
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file or folder until the end of the block, or of the process; tells whether it is locked.
+def lock_path(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock a file or folder until the end of the block or of the process; yield whether it is locked.
 
-    It is not if it is missing, if the system has no such locks, or if it is in use and `wait` is False.
+    It is not if it is missing, if the system has no `flock`, or if it is in use and `wait` is False.
     """
     descriptor = None
     if fcntl is not None:
         with suppress(OSError):
             descriptor = os.open(path, READ_FLAGS)
-    held = False
+    is_locked = False
     try:
         if descriptor is not None:
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-                held = True
-        yield held
+                is_locked = True
+        yield is_locked
     finally:
         if descriptor is not None:
             os.close(descriptor)
 
 
-def names_beside(target: Path, ending: str) -> list[Path]:
-    """The files and folders that writers of this target made, by the ending of their names."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}{re.escape(ending)}")
+def find_sibling_paths(target: Path, suffix: str) -> list[Path]:
+    """Return the files and folders with this suffix that writers of the target created."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
     try:
         return sorted(path for path in target.parent.iterdir() if pattern.fullmatch(path.name))
-    except OSError:  # a folder that may be used but not listed
+    except OSError:  # a folder without permission to list it
         return []
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove what writers that are gone left beside the target; without locks nothing is removed."""
-    for ending in (PARTIAL, ASIDE):
-        for path in names_beside(target, ending):
-            if path.is_symlink():  # a replaced target; no writer's own is one
-                remove(path)
+    """Remove what killed writers left beside the target; on systems without locks remove nothing."""
+    for suffix in (PARTIAL, ASIDE):
+        for path in find_sibling_paths(target, suffix):
+            if path.is_symlink():  # a replaced target: writers create no links
+                remove_path(path)
                 continue
-            with locked(path, wait=False) as abandoned:
-                # Without a target, a folder that was moved aside is the only whole one.
-                if abandoned and (ending == PARTIAL or os.path.lexists(target)):
-                    remove(path)
+            with lock_path(path, wait=False) as is_abandoned:
+                # Without a target, a folder that was moved aside is the only complete one.
+                if is_abandoned and (suffix == PARTIAL or os.path.lexists(target)):
+                    remove_path(path)
 
 
-def remove(path: Path) -> None:
-    """Remove a file, link or folder, which another process may be removing, too."""
-    if path.suffix == ASIDE:  # so that what is found under this ending is always whole
+def remove_path(path: Path) -> None:
+    """Remove a file, link or folder that another process may be removing at the same time."""
+    if path.suffix == ASIDE:  # rename first, so that a folder with this suffix is always complete
         try:
             path = path.rename(path.with_suffix(PARTIAL))
         except OSError:

@@ -1,8 +1,8 @@
-r"""Rankings as files, written piece by piece: TREC runs, scores alone, JSON lines, Parquet.
+r"""Write rankings piece by piece: TREC runs, scores, JSON lines, Parquet.
 
-| format | a line | ending |
+| format | a line | extension |
 |---|---|---|
-| `trec` | `query Q0 document place score tag` | `.run`, `.trec` |
+| `trec` | `query Q0 document rank score tag` | `.run`, `.trec` |
 | `scores` | the score, in the order of the input | `.txt`, `.scores` |
 | `jsonl` | `{"qid": …, "docid": …, "rank": …, "score": …}` | `.jsonl` |
 | `parquet` | columns `qid`, `docid`, `rank`, `score` | `.parquet`, `.pq` |
@@ -10,7 +10,7 @@ r"""Rankings as files, written piece by piece: TREC runs, scores alone, JSON lin
 >>> import io
 >>> table = pa.table({"qid": [7], "docid": ["a"], "rank": [1], "score": pa.array([0.5], pa.float32())})
 >>> out = io.BytesIO()
->>> with ranking_writer(out, "trec", tag="mine") as write:
+>>> with open_ranking_writer(out, "trec", tag="mine") as write:
 ...     write(table)
 >>> out.getvalue()
 b'7 Q0 a 1 0.5 mine\n'
@@ -22,17 +22,17 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import BinaryIO, Literal, get_args
 
 import pyarrow as pa
 
 from directranker.errors import DataError
 
-__all__ = ["RankingFormat", "ranking_format_of", "ranking_writer"]
+__all__ = ["RankingFormat", "detect_ranking_format", "open_ranking_writer"]
 
 RankingFormat = Literal["trec", "scores", "jsonl", "parquet"]
-Write = Callable[[Any], None]
-ENDINGS: dict[str, RankingFormat] = {
+Write = Callable[[pa.Table], None]
+EXTENSIONS: dict[str, RankingFormat] = {
     ".run": "trec",
     ".trec": "trec",
     ".txt": "scores",
@@ -43,32 +43,32 @@ ENDINGS: dict[str, RankingFormat] = {
 }
 
 
-def ranking_format_of(path: str | Path) -> RankingFormat:
-    """The format that the ending of a name asks for.
+def detect_ranking_format(path: str | Path) -> RankingFormat:
+    """Return the format of a path by its extension.
 
-    >>> ranking_format_of("best.run")
+    >>> detect_ranking_format("best.run")
     'trec'
     """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
+    extension = Path(path).suffix.lower()
+    if extension not in EXTENSIONS:
         raise ValueError(
-            f"{path}: unknown ending {ending!r}; use one of {', '.join(ENDINGS)}, or name a format: "
+            f"{path}: unknown extension {extension!r}; use one of {', '.join(EXTENSIONS)}, or give a format: "
             f"{', '.join(get_args(RankingFormat))}"
         )
-    return ENDINGS[ending]
+    return EXTENSIONS[extension]
 
 
 @contextmanager
-def ranking_writer(
-    sink: BinaryIO | Path, kind: RankingFormat, *, tag: str = "directranker"
+def open_ranking_writer(
+    sink: BinaryIO | Path, file_format: RankingFormat, *, tag: str = "directranker"
 ) -> Iterator[Write]:
-    """Give a function that writes a table of qid, docid, rank and score to the sink."""
+    """Yield a function that writes a table of qid, docid, rank and score to the sink."""
     if isinstance(sink, Path):
-        with sink.open("wb") as file, ranking_writer(file, kind, tag=tag) as write:
+        with sink.open("wb") as file, open_ranking_writer(file, file_format, tag=tag) as write:
             yield write
         return
-    if kind == "parquet":
-        with _parquet_writer(sink) as write:
+    if file_format == "parquet":
+        with _open_parquet_writer(sink) as write:
             yield write
         return
     line_writers: dict[str, Write] = {
@@ -76,57 +76,48 @@ def ranking_writer(
         "scores": lambda table: _write_lines(table.select(["score"]), sink),
         "jsonl": lambda table: _write_json_lines(table, sink),
     }
-    yield line_writers[kind]
+    yield line_writers[file_format]
 
 
-def _write_trec(table: Any, sink: BinaryIO, tag: str) -> None:
-    import pyarrow.compute as pc  # noqa: PLC0415 - a cold start for another format would feel it
+def _write_trec(table: pa.Table, sink: BinaryIO, tag: str) -> None:
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
-    names = ("qid", "docid")
-    texts = [table.column(name).cast(pa.large_string()) for name in names]
-    for name, column in zip(names, texts, strict=True):
-        broken = pc.match_substring_regex(column, r"\s|^$")
-        if pc.any(broken).as_py():
-            found, query = (texts[at].filter(broken)[0].as_py() for at in (names.index(name), 0))
+    queries, documents = (table.column(name).cast(pa.large_string()) for name in ("qid", "docid"))
+    for name, column in (("qid", queries), ("docid", documents)):
+        is_invalid = pc.match_substring_regex(column, r"\s|^$")
+        if pc.any(is_invalid).as_py():
+            value, query = (ids.filter(is_invalid)[0].as_py() for ids in (column, queries))
             raise DataError(
-                f"query {query}: the {name} {found!r} is empty or has a space, which a TREC run cannot hold; "
-                "mend it, or write JSON lines or Parquet"
+                f"query {query}: the {name} {value!r} is empty or has a space, which a TREC run cannot hold; "
+                "fix it, or write JSON lines or Parquet"
             )
-    n = table.num_rows
-    constant = {"q0": pa.array(["Q0"] * n), "tag": pa.array([tag] * n)}
-    columns = [
-        texts[0],
-        constant["q0"],
-        texts[1],
-        table.column("rank"),
-        table.column("score"),
-        constant["tag"],
-    ]
+    q0, tags = pa.array(["Q0"] * table.num_rows), pa.array([tag] * table.num_rows)
+    columns = [queries, q0, documents, table.column("rank"), table.column("score"), tags]
     _write_lines(pa.table(columns, names=list("abcdef")), sink)
 
 
-def _write_lines(table: Any, sink: BinaryIO) -> None:
-    from pyarrow import csv  # noqa: PLC0415 - a cold start for another format would feel it
+def _write_lines(table: pa.Table, sink: BinaryIO) -> None:
+    from pyarrow import csv  # noqa: PLC0415 - slow to import
 
     options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     csv.write_csv(table, sink, write_options=options)
 
 
-def _write_json_lines(table: Any, sink: BinaryIO) -> None:
-    # A float32 as Python's float would print digits that it does not have.
-    shown = table.set_column(3, "score", table.column("score").cast(pa.string()))
-    for row in shown.to_pylist():
+def _write_json_lines(table: pa.Table, sink: BinaryIO) -> None:
+    # Arrow formats a float32 with the digits it has; as a Python float it would get spurious ones.
+    formatted = table.set_column(3, "score", table.column("score").cast(pa.string()))
+    for row in formatted.to_pylist():
         score = row.pop("score")
         sink.write(f'{json.dumps(row, ensure_ascii=False)[:-1]}, "score": {score}}}\n'.encode())
 
 
 @contextmanager
-def _parquet_writer(sink: BinaryIO) -> Iterator[Write]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - a cold start for another format would feel it
+def _open_parquet_writer(sink: BinaryIO) -> Iterator[Write]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
-    writer: Any = None
+    writer: pq.ParquetWriter | None = None
 
-    def write(table: Any) -> None:
+    def write(table: pa.Table) -> None:
         nonlocal writer
         if writer is None:
             writer = pq.ParquetWriter(sink, table.schema)

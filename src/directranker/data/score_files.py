@@ -1,10 +1,10 @@
-r"""Scores that other programs write, in the order of a data set.
+r"""Read scores that other programs wrote, in the order of a data set.
 
-| columns | who writes it | which document a line is of |
+| columns | written by | document of a line |
 |---|---|---|
 | `score` | LightGBM, XGBoost, `directranker rank` | the one on the same line of the data |
-| `query place score` | RankLib's `-score` | the one with this place in its query, from 0 on |
-| `query Q0 document place score tag` | TREC runs | the one with this id |
+| `query index score` | RankLib's `-score` | the one with this index in its query, from 0 on |
+| `query Q0 document rank score tag` | TREC runs | the one with this id |
 
 >>> import tempfile
 >>> data = RankingDataset.from_arrays([[1.0], [2.0]], [0, 1], qid=[7, 7])
@@ -22,50 +22,50 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.data.dataset import RankingDataset
-from directranker.data.trec import document_names, parse_run
+from directranker.data.trec import list_document_ids, parse_run
 from directranker.errors import DataError
 
 __all__ = ["parse_scores", "read_scores"]
 
-Scores = NDArray[np.float64]
+RUN_COLUMNS, RANKLIB_COLUMNS = 6, 3
 
 
-def read_scores(path: str | Path, data: RankingDataset) -> Scores:
-    """A score per document in the data set's own order, which may not be the file's."""
+def read_scores(path: str | Path, data: RankingDataset) -> FloatArray:
+    """Read one score per document, in the order of the data set's rows."""
     return parse_scores(Path(path).read_bytes(), data, name=str(path))
 
 
-def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> Scores:
-    """The same of a text in memory."""
-    _, first = next(_lines(text), (1, []))
-    if len(first) == 6:
-        return _of_run(name, text, data)
-    if len(first) == 3:
-        return _of_ranklib(name, text, data)
-    values = np.fromiter((_number(name, at, words, 1) for at, words in _lines(text)), np.float64)
+def parse_scores(text: bytes, data: RankingDataset, *, name: str = "<text>") -> FloatArray:
+    """Parse scores from memory; see `read_scores`."""
+    _, first = next(_split_lines(text), (1, []))
+    if len(first) == RUN_COLUMNS:
+        return _parse_run_scores(name, text, data)
+    if len(first) == RANKLIB_COLUMNS:
+        return _parse_ranklib_scores(name, text, data)
+    values = np.fromiter((_parse_score(name, n, fields, 1) for n, fields in _split_lines(text)), np.float64)
     _check_count(name, len(values), data)
-    in_order = np.empty_like(values)
-    in_order[data.to_source_order(np.arange(len(values)))] = values  # lines are in the order of the source
-    return in_order
+    scores = np.empty_like(values)
+    scores[data.to_source_order(np.arange(len(values)))] = values  # lines are in the order of the source
+    return scores
 
 
-def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """Each line's number and its words; one at a time, as a file may have any number of lines."""
-    return ((at, line.split()) for at, line in enumerate(io.BytesIO(text), start=1))
+def _split_lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield each line's number and its fields; lazily, because a file may have any number of lines."""
+    return ((number, line.split()) for number, line in enumerate(io.BytesIO(text), start=1))
 
 
-def _number(name: str, line: int, words: list[bytes], n_columns: int) -> float:
+def _parse_score(name: str, line: int, fields: list[bytes], n_columns: int) -> float:
     try:
-        if len(words) == n_columns:
-            return float(words[-1])
+        if len(fields) == n_columns:
+            return float(fields[-1])
     except ValueError:
         pass
-    shown = b" ".join(words)[:40].decode(errors="replace")
-    hint = "give one number per line" if n_columns == 1 else "give query, place and score"
-    raise DataError(f"{name}:{line}: {shown!r} is not a score; {hint}")
+    excerpt = b" ".join(fields)[:40].decode(errors="replace")
+    hint = "give one number per line" if n_columns == 1 else "give query, index and score"
+    raise DataError(f"{name}:{line}: {excerpt!r} is not a score; {hint}")
 
 
 def _check_count(name: str, n_scores: int, data: RankingDataset) -> None:
@@ -75,32 +75,32 @@ def _check_count(name: str, n_scores: int, data: RankingDataset) -> None:
         )
 
 
-def _of_ranklib(name: str, text: bytes, data: RankingDataset) -> Scores:
+def _parse_ranklib_scores(name: str, text: bytes, data: RankingDataset) -> FloatArray:
     _check_count(name, sum(1 for _ in io.BytesIO(text)), data)
-    number_of = {str(query): number for number, query in enumerate(data.query_ids)}
-    values = np.full(data.n_documents, np.nan)
+    query_indices = {str(query): index for index, query in enumerate(data.query_ids)}
+    scores = np.full(data.n_documents, np.nan)
     lengths = np.diff(data.offsets)
-    for at, words in _lines(text):
-        score = _number(name, at, words, 3)
-        query, place = words[0].decode(errors="replace"), words[1].decode(errors="replace")
-        number = number_of.get(query)
-        if number is None or not place.isdecimal() or int(place) >= lengths[number]:
-            raise DataError(f"{name}:{at}: the data has no document {place} of query {query!r}")
-        values[data.offsets[number] + int(place)] = score
-    return _complete(name, values)
+    for line, fields in _split_lines(text):
+        score = _parse_score(name, line, fields, RANKLIB_COLUMNS)
+        query, document = fields[0].decode(errors="replace"), fields[1].decode(errors="replace")
+        index = query_indices.get(query)
+        if index is None or not document.isdecimal() or int(document) >= lengths[index]:
+            raise DataError(f"{name}:{line}: the data has no document {document} of query {query!r}")
+        scores[data.offsets[index] + int(document)] = score
+    return _check_complete(name, scores)
 
 
-def _of_run(name: str, text: bytes, data: RankingDataset) -> Scores:
+def _parse_run_scores(name: str, text: bytes, data: RankingDataset) -> FloatArray:
     run = parse_run(text, name=name)
-    pairs = zip(map(str, data.qid.tolist()), document_names(data), strict=True)
-    return _complete(name, np.array([run.get(pair, np.nan) for pair in pairs]))
+    pairs = zip(map(str, data.qid.tolist()), list_document_ids(data), strict=True)
+    return _check_complete(name, np.array([run.get(pair, np.nan) for pair in pairs]))
 
 
-def _complete(name: str, values: Scores) -> Scores:
-    n_missing = int(np.isnan(values).sum())
+def _check_complete(name: str, scores: FloatArray) -> FloatArray:
+    n_missing = int(np.isnan(scores).sum())
     if n_missing:
         raise DataError(
-            f"{name} has no score for {n_missing} of {len(values)} documents; give one per document, or "
-            "compare a run of the best ones with qrels"
+            f"{name} has no score for {n_missing} of {len(scores)} documents; give one per document, or "
+            "evaluate a run of the top documents against qrels"
         )
-    return values
+    return scores

@@ -1,7 +1,7 @@
-"""A data set as a folder that opens in milliseconds, memory-mapped, also when larger than the memory.
+"""A data set saved as a folder that opens in milliseconds, memory-mapped, even if larger than memory.
 
 The folder holds one `.npy` file per array and `header.json`, which states the format's version and each
-file's type, shape, size and SHA-256. It is written under another name and renamed: whole or not there.
+file's dtype, shape, size and SHA-256. Writes are atomic.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from directranker._version import __version__
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import write_folder_atomically
-from directranker.data.folder_swap import read_unchanged
+from directranker.data.folder_swap import read_consistently
+from directranker.data.grouping import QueryIds
 from directranker.data.texts import Texts, texts_from_buffers
 from directranker.errors import DataError, StorageError
 
@@ -43,14 +44,14 @@ DTYPES = ("<f4", "<f8", "<i8", "|u1")
 
 
 def is_saved_dataset(folder: str | Path) -> bool:
-    """Whether a folder looks like one that `save_dataset` wrote."""
+    """Whether a folder has the header that `save_dataset` writes."""
     return (Path(folder) / HEADER).is_file()
 
 
 def save_dataset(data: RankingDataset, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write all parts, a block at a time, then the header that vouches for them."""
+    """Write all arrays, a block at a time, then the header with their checksums."""
     with write_folder_atomically(folder, overwrite=overwrite) as temporary:
-        parts = {name: _write_array(temporary / name, array) for name, array in _arrays(data).items()}
+        parts = {name: _write_array(temporary / name, array) for name, array in _collect_arrays(data).items()}
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -65,8 +66,8 @@ def save_dataset(data: RankingDataset, folder: str | Path, *, overwrite: bool = 
 
 
 def load_dataset(folder: str | Path, *, verify: bool = False) -> RankingDataset:
-    """Open what `save_dataset` wrote; `verify` also reads every byte and compares the checksums."""
-    return read_unchanged(Path(folder), lambda found: _load(found, verify=verify))
+    """Open a saved data set; `verify` also reads every byte and compares the checksums."""
+    return read_consistently(Path(folder), lambda found: _load(found, verify=verify))
 
 
 def _load(folder: Path, *, verify: bool) -> RankingDataset:
@@ -75,12 +76,12 @@ def _load(folder: Path, *, verify: bool) -> RankingDataset:
     for name, stated in header["parts"].items():
         arrays[name] = _open_array(folder / Path(name).name, stated, verify=verify)
     try:
-        return _dataset(header, arrays)
+        return _build_dataset(header, arrays)
     except (DataError, KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{folder}: the parts do not fit together ({error})") from None
+        raise StorageError(f"{folder}: the arrays do not fit together ({error})") from None
 
 
-def _arrays(data: RankingDataset) -> dict[str, NDArray[Any]]:
+def _collect_arrays(data: RankingDataset) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         "features.npy": data.features,
         "relevance.npy": data.relevance,
@@ -89,17 +90,17 @@ def _arrays(data: RankingDataset) -> dict[str, NDArray[Any]]:
     if data.query_ids.dtype == np.int64:
         arrays["query_ids.npy"] = data.query_ids
     else:
-        arrays |= _text_arrays("query_ids", pa.array(data.query_ids, pa.large_string()))
+        arrays |= _split_texts("query_ids", pa.array(data.query_ids, pa.large_string()))
     if data.document_texts is not None:
-        arrays |= _text_arrays("documents", data.document_texts)
+        arrays |= _split_texts("documents", data.document_texts)
     if data.comment_texts is not None:
-        arrays |= _text_arrays("comments", data.comment_texts)
+        arrays |= _split_texts("comments", data.comment_texts)
     if data.original_rows is not None:
         arrays["original_rows.npy"] = data.original_rows
     return arrays
 
 
-def _text_arrays(name: str, texts: Texts) -> dict[str, NDArray[Any]]:
+def _split_texts(name: str, texts: Texts) -> dict[str, NDArray[Any]]:
     _, offsets_buffer, letters_buffer = texts.buffers()
     first, stop = texts.offset, texts.offset + len(texts) + 1
     if offsets_buffer is None:
@@ -113,7 +114,7 @@ def _text_arrays(name: str, texts: Texts) -> dict[str, NDArray[Any]]:
     }
 
 
-def _array_header(dtype: str, shape: tuple[int, ...]) -> bytes:
+def _format_array_header(dtype: str, shape: tuple[int, ...]) -> bytes:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
     return header.getvalue()
@@ -122,18 +123,18 @@ def _array_header(dtype: str, shape: tuple[int, ...]) -> bytes:
 def _write_array(path: Path, array: NDArray[Any]) -> dict[str, Any]:
     rows = max(1, BLOCK_BYTES // max(1, array.itemsize * math.prod(array.shape[1:])))
     with path.open("wb") as file:
-        file.write(_array_header(array.dtype.str, array.shape))
+        file.write(_format_array_header(array.dtype.str, array.shape))
         for start in range(0, len(array), rows):
             file.write(np.ascontiguousarray(array[start : start + rows]).data)
     return {
         "dtype": array.dtype.str,
         "shape": array.shape,
         "bytes": path.stat().st_size,
-        "sha256": _checksum(path),
+        "sha256": _compute_checksum(path),
     }
 
 
-def _checksum(path: Path) -> str:
+def _compute_checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -147,71 +148,71 @@ def _read_header(folder: Path) -> dict[str, Any]:
     try:
         header = json.loads(path.read_bytes())
         if header["format"] != FORMAT:
-            raise StorageError(f"{path}: not the header of a data set but of {header['format']!r}")
+            raise StorageError(f"{path}: this is the header of {header['format']!r}, not of a data set")
         if header["version"] != VERSION:
             raise StorageError(
                 f"{path}: format version {header['version']}, this directranker reads {VERSION}; "
                 "convert the original data again"
             )
-        checked: dict[str, Any] = header | {"parts": dict(header["parts"])}
+        valid: dict[str, Any] = header | {"parts": dict(header["parts"])}
     except StorageError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StorageError(f"{path}: damaged header ({type(error).__name__}: {error})") from None
-    return checked
+    return valid
 
 
 def _open_array(path: Path, stated: Any, *, verify: bool) -> NDArray[Any]:
-    """Map a file whose size and first bytes are just what its stated type and shape ask for."""
+    """Memory-map a file; raise unless its size and first bytes match its stated dtype and shape."""
     if not path.is_file():
-        raise StorageError(f"{path} is missing; the data set is not complete")
+        raise StorageError(f"{path} is missing; the data set is incomplete")
     try:
         dtype, shape = str(stated["dtype"]), tuple(map(operator.index, stated["shape"]))
         checksum = stated["sha256"]
     except (TypeError, KeyError):
-        raise StorageError(f"{path}: the header does not say what it holds") from None
+        raise StorageError(f"{path}: the header does not state its dtype, shape and checksum") from None
     if dtype not in DTYPES or any(length < 0 for length in shape):
-        raise StorageError(f"{path}: the header asks for {dtype} of shape {shape}")
-    expected = _array_header(dtype, shape)
+        raise StorageError(f"{path}: the header states dtype {dtype} and shape {shape}, which is invalid")
+    expected = _format_array_header(dtype, shape)
     size = path.stat().st_size
     if size != len(expected) + math.prod(shape) * np.dtype(dtype).itemsize:
-        raise StorageError(f"{path} has {size} bytes, not as the header says; it is cut off or changed")
+        raise StorageError(f"{path} has {size} bytes, unlike the header says; it is truncated or changed")
     with path.open("rb") as file:
         if file.read(len(expected)) != expected:
             raise StorageError(f"{path} does not begin as the header says; it is damaged or swapped")
-    if verify and _checksum(path) != checksum:
+    if verify and _compute_checksum(path) != checksum:
         raise StorageError(f"{path} has another checksum than when it was saved; it is damaged")
-    if math.prod(shape) == 0:  # nothing that could be mapped
+    if math.prod(shape) == 0:  # an empty file cannot be mapped
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, mode="r", offset=len(expected), shape=shape)
 
 
-def _dataset(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> RankingDataset:
+def _build_dataset(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> RankingDataset:
     return RankingDataset(
-        features=_typed(arrays["features.npy"], np.float32),
-        relevance=_typed(arrays["relevance.npy"], np.float64),
-        offsets=_typed(arrays["offsets.npy"], np.int64),
-        query_ids=_query_ids(arrays),
+        features=_check_dtype(arrays["features.npy"], np.float32),
+        relevance=_check_dtype(arrays["relevance.npy"], np.float64),
+        offsets=_check_dtype(arrays["offsets.npy"], np.int64),
+        query_ids=_read_query_ids(arrays),
         feature_names=tuple(header["feature_names"]),
-        document_texts=_texts(arrays, "documents"),
-        comment_texts=_texts(arrays, "comments"),
+        document_texts=_read_texts(arrays, "documents"),
+        comment_texts=_read_texts(arrays, "comments"),
         original_rows=arrays.get("original_rows.npy"),
     )
 
 
-def _typed(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+def _check_dtype(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     if array.dtype != dtype:
-        raise DataError(f"an array is of {array.dtype} instead of {np.dtype(dtype)}")
+        raise DataError(f"an array has dtype {array.dtype}; expected {np.dtype(dtype)}")
     return array
 
 
-def _query_ids(arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    texts = _texts(arrays, "query_ids")
+def _read_query_ids(arrays: dict[str, NDArray[Any]]) -> QueryIds:
+    texts = _read_texts(arrays, "query_ids")
     return arrays["query_ids.npy"] if texts is None else np.array(texts.to_pylist(), dtype=object)
 
 
-def _texts(arrays: dict[str, NDArray[Any]], name: str) -> Texts | None:
+def _read_texts(arrays: dict[str, NDArray[Any]], name: str) -> Texts | None:
     if f"{name}.offsets.npy" not in arrays:
         return None
-    offsets = _typed(arrays[f"{name}.offsets.npy"], np.int64)
-    return texts_from_buffers(offsets, _typed(arrays[f"{name}.letters.npy"], np.uint8), name)
+    offsets = _check_dtype(arrays[f"{name}.offsets.npy"], np.int64)
+    return texts_from_buffers(offsets, _check_dtype(arrays[f"{name}.letters.npy"], np.uint8), name)

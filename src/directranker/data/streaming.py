@@ -1,7 +1,7 @@
-r"""A data set piece by piece, each of whole queries, in memory that does not grow with the data.
+r"""Stream a data set in pieces of complete queries, in memory that does not grow with the data.
 
-The documents of a query must stand together, as they do in every common file; a query that comes back later
-is an error.
+The documents of a query must be contiguous, as they are in every common file; a query that reappears later
+raises an error.
 
 >>> import io
 >>> text = io.BytesIO(b"0 qid:1 1:5\n1 qid:1 1:6\n0 qid:2 1:7\n")
@@ -15,23 +15,31 @@ import mmap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
+from directranker.arrays import Features
+from directranker.data.column_roles import ColumnRoles, resolve_feature_names
 from directranker.data.dataset import RankingDataset, concatenate
-from directranker.data.files import Progress, no_progress
-from directranker.data.formats import ReadOptions, format_of, read_dataset
-from directranker.data.letor import opened_letor, parse_letor
+from directranker.data.files import Progress, ignore_progress
+from directranker.data.formats import ReadOptions, detect_format, read_dataset
+from directranker.data.letor import open_letor, parse_letor
 from directranker.data.letor.problems import MAX_LINE_BYTES, NO_DOCUMENTS, TOO_LONG
-from directranker.data.tabular import Columns, check_n_rows, check_types, dataset_from_frame, opened_parquet
+from directranker.data.tabular import check_n_rows, dataset_from_frame, open_parquet
 from directranker.errors import DataError, LetorError
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 __all__ = ["stream_dataset", "stream_letor", "stream_parquet"]
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 8192
+NOT_CONTIGUOUS = (
+    "the documents of a query are not contiguous, so they cannot be read piece by piece; "
+    "group them with `directranker convert`"
+)
 
 
 def stream_dataset(
@@ -39,24 +47,24 @@ def stream_dataset(
     *,
     options: ReadOptions | None = None,
     n_features: int | None = None,
-    progress: Progress = no_progress,
+    progress: Progress = ignore_progress,
 ) -> Iterator[RankingDataset]:
-    """Pieces of a data set in any format, in the order of the input.
+    """Yield pieces of a data set in any format, in the order of the input.
 
-    `n_features` is for text, whose lines may not mention the last ones.
+    `n_features` is for sparse text, whose lines may not mention the last ones.
     """
     options = options or ReadOptions()
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
-    kind = format_of(path)
-    if kind == "folder":
+    file_format = detect_format(path)
+    if file_format == "folder":
         yield from _stream_saved(read_dataset(path), progress)
-    elif kind == "parquet":
+    elif file_format == "parquet":
         yield from stream_parquet(path, columns=options.columns, progress=progress)
     else:
         size = path.stat().st_size
-        with opened_letor(path) as (text, raw):
+        with open_letor(path) as (text, raw):
             for piece in stream_letor(text, name=str(path), options=options, n_features=n_features):
                 yield piece
                 progress(raw.tell(), size)
@@ -70,10 +78,10 @@ def stream_letor(
     n_features: int | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[RankingDataset]:
-    """Pieces of LETOR text that is read once, from the beginning, as from standard input."""
+    """Yield pieces of LETOR text from a stream that need not be seekable, such as standard input."""
     try:
-        yield from _whole_queries(
-            _letor_blocks(text, name, options or ReadOptions(), n_features, block_bytes)
+        yield from _regroup_queries(
+            _read_letor_blocks(text, name, options or ReadOptions(), n_features, block_bytes)
         )
     except LetorError:
         raise
@@ -82,32 +90,32 @@ def stream_letor(
 
 
 def stream_parquet(
-    path: str | Path, *, columns: Columns | None = None, progress: Progress = no_progress
+    path: str | Path, *, columns: ColumnRoles | None = None, progress: Progress = ignore_progress
 ) -> Iterator[RankingDataset]:
-    """Pieces of a Parquet file; one without labels has label 0 everywhere."""
-    columns = columns or Columns()
-    with opened_parquet(path) as file:
-        yield from _whole_queries(_parquet_blocks(file, columns, progress))
+    """Yield pieces of a Parquet file; without a label column all labels are 0."""
+    columns = columns or ColumnRoles()
+    with open_parquet(path) as file:
+        yield from _regroup_queries(_read_parquet_blocks(file, columns, progress))
 
 
-def _letor_blocks(
+def _read_letor_blocks(
     text: BinaryIO, name: str, options: ReadOptions, n_features: int | None, block_bytes: int
 ) -> Iterator[RankingDataset]:
     rest, n_lines = b"", 0
     while block := text.read(block_bytes):
-        whole, newline, rest_of_block = block.rpartition(b"\n")
+        complete, newline, rest_of_block = block.rpartition(b"\n")
         if not newline:
             rest += block
             if len(rest) > MAX_LINE_BYTES:
                 raise LetorError(TOO_LONG, path=name, line=n_lines + 1)
             continue
-        yield from _parsed(rest + whole + newline, name, n_lines, options, n_features)
-        n_lines += rest.count(b"\n") + whole.count(b"\n") + 1
+        yield from _parse_lines(rest + complete + newline, name, n_lines, options, n_features)
+        n_lines += rest.count(b"\n") + complete.count(b"\n") + 1
         rest = rest_of_block
-    yield from _parsed(rest, name, n_lines, options, n_features)
+    yield from _parse_lines(rest, name, n_lines, options, n_features)
 
 
-def _parsed(
+def _parse_lines(
     text: bytes, name: str, first_line: int, options: ReadOptions, n_features: int | None
 ) -> Iterator[RankingDataset]:
     if not text.strip():
@@ -122,17 +130,19 @@ def _parsed(
             n_features=n_features,
         )
     except LetorError as error:
-        if error.problem == NO_DOCUMENTS:  # a block of comments
+        if error.problem == NO_DOCUMENTS:  # a block of comments only
             return
         if error.line is None:
             raise
         raise LetorError(error.problem, path=error.path, line=error.line + first_line) from None
 
 
-def _parquet_blocks(file: Any, columns: Columns, progress: Progress) -> Iterator[RankingDataset]:
+def _read_parquet_blocks(
+    file: ParquetFile, columns: ColumnRoles, progress: Progress
+) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
-    check_types(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
-    for batch in _batches(file):
+    resolve_feature_names(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
+    for batch in _iterate_batches(file):
         table = pa.Table.from_batches([batch])
         if columns.relevance not in table.column_names:
             table = table.append_column(columns.relevance, pa.array(np.zeros(len(table))))
@@ -142,69 +152,63 @@ def _parquet_blocks(file: Any, columns: Columns, progress: Progress) -> Iterator
     check_n_rows(done, total)
 
 
-def _batches(file: Any) -> Iterator[Any]:
-    """Batches of one row group after another: asked for all, Arrow holds several groups at once."""
+def _iterate_batches(file: ParquetFile) -> Iterator[pa.RecordBatch]:
+    """Yield batches row group by row group; a single call for all would hold several groups in memory."""
     for group in range(file.metadata.num_row_groups):
         yield from file.iter_batches(batch_size=BLOCK_ROWS, row_groups=[group], use_threads=False)
 
 
-def _whole_queries(blocks: Iterator[RankingDataset]) -> Iterator[RankingDataset]:
-    """Blocks cut anew, so that no query is in two of them."""
-    held: RankingDataset | None = None
-    seen: set[Any] = set()
+def _regroup_queries(blocks: Iterator[RankingDataset]) -> Iterator[RankingDataset]:
+    """Move the cuts between blocks so that no query is in two of them."""
+    last_query: RankingDataset | None = None  # which may continue in the next block
+    seen: set[object] = set()
     for block in blocks:
-        _check_grouped(block)
-        joined = block if held is None else concatenate([held, block], shared_queries="merge")
-        _check_grouped(joined)
-        held = _queries(joined, joined.n_queries - 1, joined.n_queries)
+        _check_contiguous(block)
+        joined = block if last_query is None else concatenate([last_query, block], shared_queries="merge")
+        _check_contiguous(joined)
+        last_query = _select_range(joined, joined.n_queries - 1, joined.n_queries)
         if joined.n_queries > 1:
-            yield _unseen(_queries(joined, 0, joined.n_queries - 1), seen)
-    if held is None:
+            yield _check_new(_select_range(joined, 0, joined.n_queries - 1), seen)
+    if last_query is None:
         raise DataError(NO_DOCUMENTS)
-    yield _unseen(held, seen)
+    yield _check_new(last_query, seen)
 
 
-def _queries(data: RankingDataset, first: int, stop: int) -> RankingDataset:
+def _select_range(data: RankingDataset, first: int, stop: int) -> RankingDataset:
     return replace(data.select(np.arange(first, stop)), original_rows=None)
 
 
-def _unseen(piece: RankingDataset, seen: set[Any]) -> RankingDataset:
+def _check_new(piece: RankingDataset, seen: set[object]) -> RankingDataset:
+    """Return the piece; raise if one of its queries was seen before."""
     ids = piece.query_ids.tolist()
     if not seen.isdisjoint(ids):
-        raise _not_grouped()
+        raise DataError(NOT_CONTIGUOUS)
     seen.update(ids)
     return piece
 
 
-def _check_grouped(data: RankingDataset) -> None:
+def _check_contiguous(data: RankingDataset) -> None:
     if data.original_rows is not None and (np.diff(data.original_rows) != 1).any():
-        raise _not_grouped()
-
-
-def _not_grouped() -> DataError:
-    return DataError(
-        "the documents of a query do not stand together, so they cannot be read piece by piece; "
-        "`directranker convert` brings them together"
-    )
+        raise DataError(NOT_CONTIGUOUS)
 
 
 def _stream_saved(data: RankingDataset, progress: Progress) -> Iterator[RankingDataset]:
-    """Pieces of a memory-mapped data set; pages that were read are given back."""
+    """Yield pieces of a memory-mapped data set; release the pages of each piece after it is used."""
     start = 0
     while start < data.n_queries:
-        wanted = int(np.searchsorted(data.offsets, data.offsets[start] + BLOCK_ROWS, side="right")) - 1
-        stop = max(start + 1, wanted)
+        last_fitting = int(np.searchsorted(data.offsets, data.offsets[start] + BLOCK_ROWS, side="right")) - 1
+        stop = max(start + 1, last_fitting)
         piece = data.select(np.arange(start, stop))
         if data.original_rows is None:
             piece = replace(piece, original_rows=None)
         yield replace(piece, features=np.array(piece.features))
-        _give_back(data.features)
+        _release_pages(data.features)
         progress(int(data.offsets[stop]), data.n_documents)
         start = stop
 
 
-def _give_back(features: Any) -> None:
-    base = features
+def _release_pages(features: Features) -> None:
+    base: Any = features
     while base is not None and not isinstance(base, mmap.mmap):
         base = getattr(base, "base", None)
     if base is not None and hasattr(base, "madvise"):

@@ -1,8 +1,8 @@
-"""Synthetic ranking data: Gaussian classes and label noise, as the paper studies them.
+"""Synthetic ranking data as in the paper: Gaussian classes and label noise.
 
 Each relevance class has its own Gaussian: per feature a random mean between 0 and 100 and a random
-standard deviation between 50 and 100 (section "Synthetic Data Generation and Evaluation"). Training and
-test set are drawn independently from the same Gaussians.
+standard deviation between 50 and 100 (section "Synthetic Data Generation and Evaluation"). The training and
+the test set are independent samples of the same Gaussians.
 
 >>> made = make_synthetic(n_classes=3, n_features=4, n_train=1000, n_test=100, noise=0.5, query_size=20)
 >>> made.train
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray
+from directranker.arrays import Features, FloatArray, IntArray, query_of_rows
 from directranker.data.dataset import RandomState, RankingDataset
 
 __all__ = [
@@ -34,20 +34,20 @@ __all__ = [
 ]
 
 QuerySize = int | tuple[int, int]
-"""Documents per query: a number, or the lowest and highest of a range that is drawn from."""
+"""Documents per query: a number, or the range (lowest, highest) of a uniform distribution."""
 
 ROWS_PER_BLOCK = 8192
 
 
 class Sample(NamedTuple):
-    """Documents drawn from Gaussian classes, and the classes they were really drawn from."""
+    """Documents drawn from Gaussian classes, and their true classes."""
 
     data: RankingDataset
     true_labels: IntArray
 
     @property
     def mislabelled(self) -> float:
-        """The fraction of documents whose label is not their class.
+        """The fraction of documents whose label is not their true class.
 
         >>> GaussianClasses.draw(random_state=0).sample(10, random_state=0).mislabelled
         0.0
@@ -67,16 +67,16 @@ class SyntheticData(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianClasses:
-    """A Gaussian per relevance class, with independent features.
+    """One Gaussian per relevance class, with independent features.
 
     >>> classes = GaussianClasses.draw(n_classes=3, n_features=2, random_state=0)
     >>> classes.n_classes, classes.n_features
     (3, 2)
     """
 
-    means: NDArray[np.float64]
+    means: FloatArray
     """(n_classes, n_features); class 0 is the least relevant."""
-    deviations: NDArray[np.float64]
+    deviations: FloatArray
     """(n_classes, n_features)"""
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class GaussianClasses:
                 "give both as (n_classes, n_features)"
             )
         if not (np.isfinite(self.means).all() and (self.deviations >= 0).all()):
-            raise ValueError("means must be finite and deviations not below 0")
+            raise ValueError("means must be finite and deviations not negative")
 
     @classmethod
     def draw(
@@ -100,7 +100,7 @@ class GaussianClasses:
         deviation_range: tuple[float, float] = (50.0, 100.0),
         random_state: RandomState = None,
     ) -> GaussianClasses:
-        """Classes with means and deviations drawn evenly from their ranges, by default the paper's.
+        """Draw means and deviations uniformly from their ranges, by default the paper's.
 
         >>> bool(GaussianClasses.draw(random_state=0).deviations.min() >= 50)
         True
@@ -112,12 +112,12 @@ class GaussianClasses:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are, and so how many labels: 0 to `n_classes` - 1."""
+        """The number of classes; labels are 0 to `n_classes` - 1."""
         return len(self.means)
 
     @property
     def n_features(self) -> int:
-        """How many features a document has."""
+        """The number of features of a document."""
         return int(self.means.shape[1])
 
     def sample(
@@ -129,33 +129,34 @@ class GaussianClasses:
         class_weights: Sequence[float] | None = None,
         random_state: RandomState = None,
     ) -> Sample:
-        """Draw documents, each of any class with equal chance or in the shares of `class_weights`.
+        """Draw documents of classes with equal probability, or proportional to `class_weights`.
 
-        `noise` is the σ of `noisy_labels`. With a `query_size` the documents are dealt to queries, of
-        which the last may be smaller; without, they are one list. Features do not depend on the noise or
-        the queries: the same `random_state` draws the same ones.
+        `noise` is the σ of `noisy_labels`. With a `query_size` the documents are partitioned into queries, of
+        which the last may be smaller; without, all belong to one query. Features do not depend on the noise
+        or the queries: the same `random_state` draws the same ones.
 
         >>> classes = GaussianClasses.draw(n_classes=2, n_features=3, random_state=0)
         >>> classes.sample(10, query_size=4, random_state=0).data.offsets.tolist()
         [0, 4, 8, 10]
         """
         _check_count(n_documents=n_documents)
-        documents, noises, dealing = np.random.default_rng(random_state).spawn(3)
-        shares = _class_shares(class_weights, self.n_classes)
-        labels = documents.choice(self.n_classes, size=n_documents, p=shares).astype(np.int64)
-        features = self._features_of(labels, documents)
-        given = noisy_labels(labels, sigma=noise, n_classes=self.n_classes, random_state=noises)
-        qid = None if query_size is None else _dealt(n_documents, query_size, dealing)
-        return Sample(RankingDataset.from_arrays(features, given, qid=qid), labels)
+        for_documents, for_noise, for_queries = np.random.default_rng(random_state).spawn(3)
+        probabilities = _normalise_class_weights(class_weights, self.n_classes)
+        classes = for_documents.choice(self.n_classes, size=n_documents, p=probabilities).astype(np.int64)
+        features = self._draw_features(classes, for_documents)
+        labels = noisy_labels(classes, sigma=noise, n_classes=self.n_classes, random_state=for_noise)
+        qid = None if query_size is None else _assign_queries(n_documents, query_size, for_queries)
+        return Sample(RankingDataset.from_arrays(features, labels, qid=qid), classes)
 
-    def _features_of(self, labels: IntArray, generator: np.random.Generator) -> NDArray[np.float32]:
+    def _draw_features(self, classes: IntArray, generator: np.random.Generator) -> Features:
         means, deviations = self.means.astype(np.float32), self.deviations.astype(np.float32)
-        features = np.empty((len(labels), self.n_features), dtype=np.float32)
-        for start in range(0, len(labels), ROWS_PER_BLOCK):
-            block, of_class = features[start : start + ROWS_PER_BLOCK], labels[start : start + ROWS_PER_BLOCK]
+        features = np.empty((len(classes), self.n_features), dtype=np.float32)
+        for start in range(0, len(classes), ROWS_PER_BLOCK):
+            rows = slice(start, start + ROWS_PER_BLOCK)
+            block, block_classes = features[rows], classes[rows]
             generator.standard_normal(dtype=np.float32, out=block)
-            block *= deviations[of_class]
-            block += means[of_class]
+            block *= deviations[block_classes]
+            block += means[block_classes]
         return features
 
 
@@ -171,12 +172,12 @@ def make_synthetic(
     class_weights: Sequence[float] | None = None,
     random_state: RandomState = 0,
 ) -> SyntheticData:
-    """A training and a test set as in the paper, drawn independently from the same random classes.
+    """Draw a training and a test set independently from the same random classes, as in the paper.
 
-    The noise falls on the training labels alone, unless `noisy_test`: what is asked is how well a ranker
-    that learnt from wrong labels finds the true order, and against noisy labels even the true order
-    would not score 1. Classes, training set and test set have a random stream each, so that a larger
-    training set or more noise leaves the test set as it is.
+    Only the training labels are noisy, unless `noisy_test`. So a metric measures how well a ranker that was
+    trained on wrong labels predicts the true order; against noisy labels even the true order would not
+    score 1. Classes, training set and test set have separate random streams, so a larger training set or more
+    noise does not change the test set.
 
     >>> made = make_synthetic(n_train=300, n_test=200)
     >>> made.test, made.mislabelled
@@ -200,11 +201,11 @@ def make_synthetic(
 def noisy_labels(
     labels: ArrayLike, *, sigma: float, n_classes: int, random_state: RandomState = None
 ) -> IntArray:
-    """Labels drawn from a Gaussian of deviation `sigma` around each, rounded to the nearest class.
+    """Add Gaussian noise of deviation `sigma` to labels and round to the nearest class.
 
     So a label becomes a neighbouring class more often than a distant one. Labels beyond the lowest or
-    highest class become that class. Of the inner labels a share of 2·Φ(-1 / (2·sigma)) changes: 4.6 % for
-    σ = 0.25, half for σ = 0.75; of the outermost two half as many.
+    highest class become that class. A fraction of 2·Φ(-1 / (2·sigma)) of the inner labels changes: 4.6 % for
+    σ = 0.25, half for σ = 0.75. Of the lowest and the highest label half as many change.
 
     >>> noisy_labels([0, 1, 2, 3, 4], sigma=0.0, n_classes=5).tolist()
     [0, 1, 2, 3, 4]
@@ -212,22 +213,22 @@ def noisy_labels(
     true = np.asarray(labels)
     if not 0 <= sigma < np.inf:
         raise ValueError(f"the noise has σ = {sigma}; give a number of at least 0")
-    wrong = np.flatnonzero(~((true >= 0) & (true <= n_classes - 1) & (true == np.rint(true))))
-    if len(wrong):
+    invalid = np.flatnonzero(~((true >= 0) & (true <= n_classes - 1) & (true == np.rint(true))))
+    if len(invalid):
         raise ValueError(
-            f"label {true.flat[wrong[0]]} in row {wrong[0]}; "
+            f"label {true.flat[invalid[0]]} in row {invalid[0]}; "
             f"with {n_classes} classes labels are whole numbers from 0 to {n_classes - 1}"
         )
-    blurred = true + np.random.default_rng(random_state).normal(0.0, sigma, size=true.shape)
-    return np.clip(np.rint(blurred), 0, n_classes - 1).astype(np.int64)
+    noisy = true + np.random.default_rng(random_state).normal(0.0, sigma, size=true.shape)
+    return np.clip(np.rint(noisy), 0, n_classes - 1).astype(np.int64)
 
 
 def example_dataset() -> RankingDataset:
-    """A small data set to try things on: 291 queries of 10 to 40 documents, the same on every call.
+    """Return a small example data set: 291 queries of 10 to 40 documents, the same on every call.
 
-    Five classes of 20 features, the shares of the labels as skewed as in web search, and a label noise of
-    σ = 0.25. Rankers differ on it: learnt from the first 200 queries, NDCG@10 on the others is about .70 for
-    a linear model and .77 for boosted trees, where the best single feature has .56 and a random order .39.
+    It has five classes, 20 features, labels as skewed as in web search, and label noise of σ = 0.25. Rankers
+    trained on the first 200 queries reach different NDCG@10 on the others: a linear model about .70, boosted
+    trees .77, the best single feature .56, a random order .39.
 
     >>> data = example_dataset()
     >>> data
@@ -247,27 +248,27 @@ def example_dataset() -> RankingDataset:
     return sample.data
 
 
-def _class_shares(weights: Sequence[float] | None, n_classes: int) -> NDArray[np.float64] | None:
-    if weights is None:
+def _normalise_class_weights(class_weights: Sequence[float] | None, n_classes: int) -> FloatArray | None:
+    if class_weights is None:
         return None
-    shares = np.asarray(weights, dtype=np.float64)
-    if shares.shape != (n_classes,) or not (shares >= 0).all() or not 0 < shares.sum() < np.inf:
+    weights = np.asarray(class_weights, dtype=np.float64)
+    if weights.shape != (n_classes,) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
         raise ValueError(
-            f"class_weights are {list(weights)}; give {n_classes} numbers of at least 0, not all 0"
+            f"class_weights are {list(class_weights)}; give {n_classes} numbers of at least 0, not all 0"
         )
-    normalised: NDArray[np.float64] = shares / shares.sum()
-    return normalised
+    probabilities: FloatArray = weights / weights.sum()
+    return probabilities
 
 
-def _dealt(n_documents: int, query_size: QuerySize, generator: np.random.Generator) -> IntArray:
-    """The query of each document; sizes are even over the range, and the last query takes the rest."""
-    low, high = _size_range(query_size)
+def _assign_queries(n_documents: int, query_size: QuerySize, generator: np.random.Generator) -> IntArray:
+    """Assign documents to queries of sizes uniform over the range; the last query takes the rest."""
+    low, high = _resolve_size_range(query_size)
     sizes = generator.integers(low, high, size=-(-n_documents // low), endpoint=True)
     ends = np.minimum(np.cumsum(sizes), n_documents)
-    return np.repeat(np.arange(len(ends), dtype=np.int64), np.diff(ends, prepend=0))
+    return query_of_rows(np.append(0, ends))
 
 
-def _size_range(query_size: QuerySize) -> tuple[int, int]:
+def _resolve_size_range(query_size: QuerySize) -> tuple[int, int]:
     sizes = tuple(np.ravel(query_size).tolist())
     low, high = sizes * 2 if len(sizes) == 1 else sizes if len(sizes) == 2 else (0, 0)
     if not (isinstance(low, int) and isinstance(high, int) and 1 <= low <= high):

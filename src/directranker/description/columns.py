@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.encoding import (
     AutoTransform,
     InContext,

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from directranker.compilation import IntArray
-from directranker.data.grouping import Grouping, group_by_query, query_ids_of
+from directranker.arrays import IntArray
+from directranker.data.grouping import Grouping, group_by_query, resolve_query_ids
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table, over_queries, over_rows, working_copy
 from directranker.encoding.moments import (
@@ -70,7 +70,7 @@ class AutoTransform(RowTransform):
         raw, logarithms, mean_size = _moments_with_logarithms(table)
         with_heavy_tail = _gain_of_logarithm(raw, logarithms, mean_size) > GAIN_OF_HEAVY_TAILS
         normalised = np.zeros(table.shape[1], dtype=bool)
-        qid = query_ids_of(X, qid)
+        qid = resolve_query_ids(X, qid)
         if qid is not None:
             normalised = _normalised_by_query(table, group_by_query(qid, n_rows=len(table)))
         choose = [normalised, with_heavy_tail]

@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directranker.data.checking import naming_columns
+from directranker.data.checking import locate_non_numeric_column
 from directranker.encoding.blocks import Block, Encoded, Table, encode_rows, over_rows
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
 from directranker.fitted_checks import check_fitted_inputs
-from directranker.parameters import Rule, check_parameters
+from directranker.parameters import Constraint, check_parameters
 
 __all__ = ["FeatureTransform", "RowTransform"]
 
@@ -36,7 +36,7 @@ __all__ = ["FeatureTransform", "RowTransform"]
 class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all transforms: input checked in one place, what is learnt from a table in `_fit`."""
 
-    _rules: ClassVar[Mapping[str, Rule]] = {}
+    _rules: ClassVar[Mapping[str, Constraint]] = {}
     """What parameters may be, by name."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
@@ -72,7 +72,7 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
             check_parameters(self, self._rules)
         else:
             check_is_fitted(self)
-        with naming_columns(X):
+        with locate_non_numeric_column(X):
             table: Table = validate_data(
                 self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
             )

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.data.grouping import Grouping
 
 __all__ = ["Block", "Encoded", "Table", "encode_rows", "over_queries", "over_rows", "working_copy"]
@@ -106,5 +107,5 @@ def _over_pieces(work: Callable[[int], Result], n_pieces: int) -> list[Result]:
 
     if n_pieces <= 1:  # asking for the number of threads would import numba
         return work_through(0, n_pieces)
-    parts = in_parallel(work_through, even_cuts(n_pieces, n_threads()))
+    parts = run_in_parallel(work_through, split_evenly(n_pieces, get_n_threads()))
     return [result for part in parts for result in part]

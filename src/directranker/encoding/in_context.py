@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from directranker.data.grouping import query_ids_of
+from directranker.data.grouping import resolve_query_ids
 from directranker.encoding.base import FeatureTransform
 from directranker.encoding.blocks import Encoded, Table
 from directranker.encoding.per_query import QueryRank, QueryZScore
@@ -56,7 +56,7 @@ class InContext(FeatureTransform):
         """Learn the bins from the training part and its queries; `y` is never used."""
         table = self._checked(X, reset=True)
         bins = PiecewiseLinear(self.n_bins, subsample=self.subsample, random_state=self.random_state)
-        bins.fit(self.with_context(table, query_ids_of(X, qid)))
+        bins.fit(self.with_context(table, resolve_query_ids(X, qid)))
         self.edges_, self.edge_offsets_ = bins.edges_, bins.edge_offsets_
         self.marks_missing_ = bins.marks_missing_
         return self
@@ -64,7 +64,7 @@ class InContext(FeatureTransform):
     def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:
         """Encode rows by what `fit` learnt, and by their queries; rows keep their order."""
         table = self._checked(X, reset=False)
-        encoded: Encoded = self.bins.transform(self.with_context(table, query_ids_of(X, qid)))
+        encoded: Encoded = self.bins.transform(self.with_context(table, resolve_query_ids(X, qid)))
         return encoded
 
     def with_context(self, table: Table, qid: ArrayLike | None) -> Encoded:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.encoding.blocks import Block, Encoded, Table, over_rows, working_copy
 
 __all__ = [

@@ -24,7 +24,7 @@ from directranker.encoding.per_query import QueryMinMax, QueryRank, QueryZScore
 from directranker.encoding.piecewise_linear import PiecewiseLinear
 from directranker.encoding.quantile_normal import QuantileNormal
 from directranker.encoding.scaling import SignedLog, Standard, Unchanged
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["TRANSFORMS", "as_transform"]
 
@@ -65,7 +65,7 @@ def as_transform(transform: str | Any) -> Any:
 def _class_named(name: str) -> type[FeatureTransform]:
     if name in TRANSFORMS:
         return TRANSFORMS[name]
-    raise ValueError(unknown_name("transform", name, TRANSFORMS))
+    raise ValueError(describe_unknown_name("transform", name, TRANSFORMS))
 
 
 def _names() -> str:

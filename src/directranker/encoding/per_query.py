@@ -14,8 +14,9 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray, compiled
-from directranker.data.grouping import group_by_query, query_ids_of
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
+from directranker.data.grouping import group_by_query, resolve_query_ids
 from directranker.encoding.base import FeatureTransform
 from directranker.encoding.blocks import Block, Encoded, over_queries, working_copy
 from directranker.encoding.moments import queries_to_unit_range, queries_to_z_scores
@@ -35,7 +36,9 @@ class QueryTransform(FeatureTransform):
             rescaled[rows, columns] = self._rescaled(working_copy(table, rows, columns), offsets)
 
         over_queries(
-            rescale_tile, group_by_query(query_ids_of(X, qid), n_rows=len(table)), n_columns=table.shape[1]
+            rescale_tile,
+            group_by_query(resolve_query_ids(X, qid), n_rows=len(table)),
+            n_columns=table.shape[1],
         )
         return rescaled
 

@@ -22,16 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Encoded, Table, over_rows
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
 from directranker.fitted_checks import check_fitted_array
-from directranker.parameters import SEED, or_none, whole
+from directranker.parameters import SEED, integer, or_none
 
 __all__ = ["BIN_RULES", "PiecewiseLinear", "check_bins"]
 
-BIN_RULES = {"n_bins": whole(1), "subsample": or_none(whole(2)), "random_state": SEED}
+BIN_RULES = {"n_bins": integer(1), "subsample": or_none(integer(2)), "random_state": SEED}
 
 
 class PiecewiseLinear(RowTransform):

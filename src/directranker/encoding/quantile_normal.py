@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import Vector
 from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
 from directranker.fitted_checks import check_fitted_array
-from directranker.parameters import SEED, above, check_parameters, or_none, whole
+from directranker.parameters import SEED, above, check_parameters, integer, or_none
 
 __all__ = ["QuantileNormal"]
 
@@ -54,8 +55,8 @@ class QuantileNormal(RowTransform):
 
     _rules = {  # noqa: RUF012 - as in the base
         "scale": above(0, ", in the paper 1/3"),
-        "n_quantiles": whole(2),
-        "subsample": or_none(whole(2)),
+        "n_quantiles": integer(2),
+        "subsample": or_none(integer(2)),
         "random_state": SEED,
     }
 

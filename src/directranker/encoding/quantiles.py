@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import even_cuts, in_parallel, n_threads
+from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.blocks import Block, Table
 from directranker.encoding.moments import Vector
 
@@ -43,7 +43,7 @@ def column_quantiles(table: Table, n_quantiles: int) -> Block:
             if len(values):
                 quantiles[:, column] = _even_quantiles(values, n_quantiles)
 
-    in_parallel(fill, even_cuts(table.shape[1], n_threads()))
+    run_in_parallel(fill, split_evenly(table.shape[1], get_n_threads()))
     return quantiles
 
 

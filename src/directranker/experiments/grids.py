@@ -22,7 +22,7 @@ from typing import Any
 
 from directranker.experiments.grid_files import parse_grid
 from directranker.rankers.registry import Choices, find_ranker, registered
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["NAMES", "Grid", "as_grid", "named_grid"]
 
@@ -52,7 +52,7 @@ def named_grid(name: str) -> Grid:
     .yaml file
     """
     if name not in NAMES:
-        raise ValueError(f"{unknown_name('grid', name, NAMES)}, or a .toml or .yaml file")
+        raise ValueError(f"{describe_unknown_name('grid', name, NAMES)}, or a .toml or .yaml file")
     return _of_registry(name)
 
 
@@ -76,7 +76,7 @@ def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[C
     checked: dict[str, Choices | list[Choices]] = {}
     for ranker, choices in grid.items():
         if ranker not in registered():
-            raise ValueError(f"{source}: {unknown_name('ranker', ranker, registered())}")
+            raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, registered())}")
         where = f"{source}, {ranker}"
         several = isinstance(choices, list)
         sets = [_checked_choices(ranker, one, where) for one in (choices if several else [choices])]
@@ -91,7 +91,7 @@ def _checked_choices(ranker: str, choices: Any, where: str) -> Choices:
     known = sorted(name for name in parameters if name.rpartition("__")[2] not in _NOT_CHOSEN)
     for parameter, values in choices.items():
         if parameter not in known:
-            raise ValueError(f"{where}: {unknown_name('parameter', parameter, known)}")
+            raise ValueError(f"{where}: {describe_unknown_name('parameter', parameter, known)}")
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"{where}: {parameter} is {values!r}; give a list of values to try")
     return {parameter: [_as_value(value) for value in values] for parameter, values in choices.items()}

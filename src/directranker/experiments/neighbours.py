@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from directranker.arrays import IntArray
 from directranker.classification import Boundaries, class_boundaries
-from directranker.compilation import IntArray
 from directranker.data.dataset import RankingDataset
 from directranker.rankers.base import Ranker
 

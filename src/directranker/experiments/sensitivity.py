@@ -26,7 +26,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.data.files import Progress, no_progress
+from directranker.data.files import Progress, ignore_progress
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.experiments import PROCEDURE
@@ -40,7 +40,7 @@ from directranker.model_selection.threads import cores_given, limited_threads, s
 from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker
 from directranker.rankers.registry import registered
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = [
@@ -147,7 +147,7 @@ def study_ranker(name: str, setting: Setting) -> Any:
             progress=False,
         )
     if name not in registered():
-        raise ValueError(unknown_name("ranker", name, [PROCEDURE, *registered()]))
+        raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *registered()]))
     return registered()[name].make()
 
 
@@ -243,7 +243,7 @@ def run_studies(
     n_sets: int = 5,
     setting: Setting | None = None,
     workers: int | None = None,
-    progress: Progress = no_progress,
+    progress: Progress = ignore_progress,
 ) -> list[Point]:
     """Run what the store does not hold yet, and give the points of all studies.
 
@@ -290,7 +290,7 @@ def _tasks(
     tasks = []
     for name, of_study in values.items():
         if name not in STUDIES:
-            raise ValueError(unknown_name("study", name, STUDIES))
+            raise ValueError(describe_unknown_name("study", name, STUDIES))
         study = STUDIES[name]
         # A value or a ranker that is named twice counts once.
         for value in dict.fromkeys(map(study.checked, of_study)):

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.checking import Features
+from directranker.arrays import Features
 from directranker.description.model import Model, Net, Trees
 from directranker.errors import ExportError
 from directranker.export.c_columns import columns_source

@@ -34,10 +34,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_features
+from directranker.arrays import Features, IntArray
+from directranker.data.checking import as_features
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import writable_parent, write_folder_atomically
+from directranker.data.files import check_writable_parent, write_folder_atomically
 from directranker.description.model import Model
 from directranker.errors import ExportError
 from directranker.export.c import c_compiler, c_files, compiled_scores
@@ -48,7 +48,7 @@ from directranker.export.onnx import onnx_bytes, onnx_scores
 from directranker.export.parity import Parity, check_parity
 from directranker.export.solr import solr_files
 from directranker.rankers import Ranker
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["TARGETS", "export_ranker"]
 
@@ -86,10 +86,10 @@ def export_ranker(
 
     """
     if to not in TARGETS:
-        raise ValueError(unknown_name("export", to, TARGETS))
+        raise ValueError(describe_unknown_name("export", to, TARGETS))
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name or ask to overwrite it")
-    writable_parent(Path(path))
+    check_writable_parent(Path(path))
     table, offsets = _rows(rows)
     written = TARGETS[to](ranker._describe(), signature_name(name or Path(path).name))
     parity = _proved(ranker, written, table, offsets)

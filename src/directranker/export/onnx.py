@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker._version import __version__
-from directranker.data.checking import Features
+from directranker.arrays import Features
 from directranker.description.model import LayerNorm, Model, Net, Tree, Trees
 from directranker.export.onnx_columns import encoded
 from directranker.export.onnx_graph import Graph

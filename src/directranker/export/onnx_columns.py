@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.description.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
 from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
 from directranker.export.onnx_graph import Graph

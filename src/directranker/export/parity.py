@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.errors import ExportError
 
 __all__ = ["Parity", "check_parity"]

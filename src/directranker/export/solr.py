@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.description.columns import Copies, Ramps, Rescaled
 from directranker.description.model import Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError

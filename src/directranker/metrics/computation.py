@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.metrics.inputs import RankedLists
 from directranker.metrics.kernels import (
     AVERAGE,
@@ -64,8 +65,8 @@ def values_per_query(metrics: Sequence[Metric], lists: RankedLists) -> FloatArra
     def work(first: int, last: int) -> None:
         measure_queries(specs, grades, scores, offsets, discounts, first, last, values)
 
-    parts = min(n_threads(), 1 + len(lists.scores) // WORTH_A_THREAD)
-    in_parallel(work, balanced_cuts(lists.offsets, parts))
+    parts = min(get_n_threads(), 1 + len(lists.scores) // WORTH_A_THREAD)
+    run_in_parallel(work, split_queries_evenly(lists.offsets, parts))
     for metric, row in zip(metrics, values, strict=True):
         fill_left_out(row, metric)
     return values

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Unpack
 
 from directranker.metrics.rules import Convention, Rules
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["CONVENTIONS", "convention"]
 
@@ -91,7 +91,7 @@ def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
     """
     if isinstance(name, str):
         if name not in CONVENTIONS:
-            raise ValueError(unknown_name("convention", name, CONVENTIONS))
+            raise ValueError(describe_unknown_name("convention", name, CONVENTIONS))
         name = CONVENTIONS[name]
     if not isinstance(name, Convention):
         raise TypeError(f"convention is a {type(name).__name__}; give a name or a Convention")
@@ -99,6 +99,6 @@ def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
         return name
     for rule in changes:
         if rule not in Rules.__annotations__:
-            raise TypeError(unknown_name("rule", rule, Rules.__annotations__))
+            raise TypeError(describe_unknown_name("rule", rule, Rules.__annotations__))
     listed = ", ".join(f"{rule}={value}" for rule, value in changes.items())
     return replace(name, name=f"{name.name}({listed})", **changes)

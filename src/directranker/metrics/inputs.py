@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.data.grouping import check_offsets, group_by_query
 from directranker.metrics.sorting import FloatArray
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.metrics.sorting import FloatArray
 
 __all__ = ["AVERAGE", "GAINS", "MEASURES", "SPEC", "TIES", "USE_GAINS", "WORST", "measure_list"]

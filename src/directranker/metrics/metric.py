@@ -26,7 +26,7 @@ from directranker.metrics.conventions import CONVENTIONS, convention
 from directranker.metrics.inputs import ranked_lists
 from directranker.metrics.rules import Convention, Rules
 from directranker.metrics.sorting import FloatArray
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["DEFAULT_CONVENTION", "MEASURES", "Measure", "Metric", "mean_of_queries"]
 
@@ -75,7 +75,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise ValueError(unknown_name("measure", self.measure, MEASURES))
+            raise ValueError(describe_unknown_name("measure", self.measure, MEASURES))
         if self.k is not None:
             if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
                 raise ValueError(f"k is {self.k!r}; give a whole number from 1, or None for all ranks")
@@ -100,7 +100,7 @@ class Metric:
             raise ValueError(f"metric {text!r} cannot be read; write measure@k, such as 'ndcg@10'")
         word, k, named = parts.groups()
         if word.lower() not in _BY_TEXT:
-            raise ValueError(unknown_name("measure", word, _BY_TEXT))
+            raise ValueError(describe_unknown_name("measure", word, _BY_TEXT))
         return cls(_BY_TEXT[word.lower()], int(k) if k else None, _convention(named or convention, **rules))
 
     def __str__(self) -> str:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.metrics.computation import (
     WORTH_A_THREAD,
     discounts_of_ranks,
@@ -136,14 +137,14 @@ class RepeatedMetric:
                 values,
             )
 
-        parts = min(n_threads(), 1 + columns.size // WORTH_A_THREAD)
-        in_parallel(work, balanced_cuts(offsets - offsets[0], parts))
+        parts = min(get_n_threads(), 1 + columns.size // WORTH_A_THREAD)
+        run_in_parallel(work, split_queries_evenly(offsets - offsets[0], parts))
         fill_left_out(values, self._metric)
         return values
 
     def _over_queries(self, work: Callable[[int, int], None], times: int) -> None:
-        parts = min(n_threads(), 1 + times * len(self._grades) // WORTH_A_THREAD)
-        in_parallel(work, balanced_cuts(self._offsets, parts))
+        parts = min(get_n_threads(), 1 + times * len(self._grades) // WORTH_A_THREAD)
+        run_in_parallel(work, split_queries_evenly(self._offsets, parts))
 
 
 def check_length(what: str, values: NDArray[Any], n: int) -> None:

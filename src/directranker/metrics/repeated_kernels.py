@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.metrics.computation import least_relevant_first
 from directranker.metrics.kernels import (
     AVERAGE,

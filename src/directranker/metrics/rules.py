@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypedDict, get_args
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["Convention", "GainTable", "Rules"]
 
@@ -111,7 +111,7 @@ def _check_choice(field: str, value: object, choices: tuple[Any, ...]) -> None:
     except ValueError:  # an array has no single truth value
         known = False
     if not known:
-        raise ValueError(unknown_name(field, value, choices))
+        raise ValueError(describe_unknown_name(field, value, choices))
 
 
 def _check_number(what: str, value: object) -> None:

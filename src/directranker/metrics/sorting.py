@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 
 __all__ = ["FloatArray", "Workspace", "highest_first", "room_to_sort", "sort_descending", "tie_groups"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["Grid", "as_grids", "drawn_candidates", "grid_candidates", "is_distribution"]
 
@@ -36,7 +36,7 @@ def as_grids(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
             # A grid that puts another part in place may also set that part's own parameters.
             part, _, within = name.partition("__")
             if name not in known and not (within and part in one):
-                raise ValueError(unknown_name(f"parameter of {type(ranker).__name__}", name, known))
+                raise ValueError(describe_unknown_name(f"parameter of {type(ranker).__name__}", name, known))
             if not is_distribution(one[name]):
                 ParameterGrid({name: one[name]})  # it has words for what is no list of values
     return grids

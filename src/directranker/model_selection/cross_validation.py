@@ -20,7 +20,7 @@ from directranker.model_selection.jobs import Fit, Part
 from directranker.model_selection.progress import Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.store import JobResult
-from directranker.parameters import whole
+from directranker.parameters import integer
 
 __all__ = ["CrossValidation", "Split", "Table", "measure", "query_folds"]
 
@@ -30,7 +30,7 @@ Split = tuple[Part, Part]
 
 def query_folds(name: str, data: RankingDataset, n_folds: int) -> list[Split]:
     """The splits of scikit-learn's `GroupKFold` over queries; `name` is the data's."""
-    if not whole(2, data.n_queries).accepts(n_folds):
+    if not integer(2, data.n_queries).accepts(n_folds):
         raise ValueError(
             f"{n_folds} folds of {data.n_queries} queries cannot be made; give a number from 2 to "
             f"{data.n_queries}"

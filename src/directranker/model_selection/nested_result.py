@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from directranker.data.grouping import QueryIds
 from directranker.model_selection.store import JobResult
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["FoldResult", "NestedResult"]
 
@@ -67,7 +67,7 @@ class NestedResult:
         """The folds' results for a metric."""
         name = self.metrics[0] if metric is None else metric
         if name not in self.folds:
-            raise ValueError(unknown_name("metric of this search", name, self.metrics))
+            raise ValueError(describe_unknown_name("metric of this search", name, self.metrics))
         return self.folds[name]
 
     def parameters(self, metric: str | None = None) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.store import JobResult, JobStore
 from directranker.model_selection.threads import cores_given, threads_each
 from directranker.model_selection.workers import Task, run_here, run_in_processes
-from directranker.parameters import or_none, whole
+from directranker.parameters import integer, or_none
 
 __all__ = ["Runner", "run_fits"]
 
@@ -81,7 +81,7 @@ class Runner:
         cluster: str | None = None,
         keys: Keys | None = None,
     ) -> None:
-        or_none(whole(1)).check("workers", workers)
+        or_none(integer(1)).check("workers", workers)
         self.store = store
         self._data = data
         self._workers = min(workers or cores_given(), cores_given())

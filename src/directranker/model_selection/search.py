@@ -37,8 +37,8 @@ from directranker.model_selection.progress import Report, Tally
 from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
 from directranker.model_selection.store import JobStore
-from directranker.parameters import kind, or_none, whole
-from directranker.suggestions import unknown_name
+from directranker.parameters import instance_of, integer, or_none
+from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = [
@@ -112,15 +112,17 @@ def grid_search(
         The rules of the metrics.
 
     """
-    or_none(whole(1)).check("n_candidates", n_candidates)
+    or_none(integer(1)).check("n_candidates", n_candidates)
     names = checked_metrics(metrics, convention)
     if method not in METHODS:
-        raise ValueError(unknown_name("method", method, METHODS))
+        raise ValueError(describe_unknown_name("method", method, METHODS))
     if method == "grid" and n_candidates is not None:
         raise ValueError("a grid takes all its points; leave out n_candidates, or search by another method")
     parts = {"data": data} if validation is None else {"data": data, "validation": validation}
     for name, part in parts.items():
-        kind("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(name, part)
+        instance_of("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(
+            name, part
+        )
     check_metrics_not_constant(names, convention, [data])
     plan = CrossValidation(
         rankers=rankers_for(ranker, names, convention),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from directranker.model_selection.cross_validation import Table
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["SearchResult", "best_candidate", "cv_results"]
 
@@ -49,7 +49,7 @@ class SearchResult:
         if metric is None:
             return self.metrics[0]
         if metric not in self.metrics:
-            raise ValueError(unknown_name("metric of this search", metric, self.metrics))
+            raise ValueError(describe_unknown_name("metric of this search", metric, self.metrics))
         return metric
 
 

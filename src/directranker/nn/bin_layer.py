@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from directranker.compilation import compiled, even_cuts, freely_summed, in_parallel, n_threads
+from directranker.compilation import compiled, compiled_fastmath, get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.filled_bins import FilledBins
 
 __all__ = ["bin_gradient", "bin_sums"]
@@ -45,7 +45,7 @@ def bin_sums(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
     def add(start: int, stop: int) -> None:
         _add_bins(places, parts, below, by_column, onto, start, stop)
 
-    in_parallel(add, even_cuts(len(bins), _n_parts(places, sums)))
+    run_in_parallel(add, split_evenly(len(bins), _n_parts(places, sums)))
     return sums
 
 
@@ -57,13 +57,13 @@ def bin_gradient(bins: FilledBins, pulls: Tensor, n_columns: int) -> Tensor:
     def pull(start: int, stop: int) -> None:
         _pull_bins(places, parts, bins.starts, from_rows, reached.numpy(), filled.numpy(), start, stop)
 
-    in_parallel(pull, even_cuts(places.shape[1], _n_parts(places, pulls)))
+    run_in_parallel(pull, split_evenly(places.shape[1], _n_parts(places, pulls)))
     _pull_below(reached.numpy(), bins.starts, filled.numpy())
     return filled.T.contiguous()
 
 
 def _n_parts(places: Places, sums: Tensor) -> int:
-    return min(n_threads(), 1 + places.size * sums.shape[1] // SUMMANDS_WORTH_A_THREAD)
+    return min(get_n_threads(), 1 + places.size * sums.shape[1] // SUMMANDS_WORTH_A_THREAD)
 
 
 @compiled
@@ -77,7 +77,7 @@ def _sum_below(weight: Floats, starts: Flags, below: Floats) -> None:
                 below[column, output] = below[column - 1, output] + weight[column - 1, output]
 
 
-@freely_summed
+@compiled_fastmath
 def _add_bins(
     places: Places, parts: Floats, below: Floats, weight: Floats, sums: Floats, start: int, stop: int
 ) -> None:
@@ -112,7 +112,7 @@ def _add_bins(
                         onto[output] += base[output] + part * slope[output]
 
 
-@freely_summed
+@compiled_fastmath
 def _pull_bins(
     places: Places,
     parts: Floats,

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["ODD_ACTIVATIONS", "Activation", "activation_name", "mirrored", "odd_activation"]
 
@@ -132,7 +132,7 @@ def _named(name: str) -> Activation:
     if name in _REFUSALS:
         raise ValueError(f"{name} is not odd: {_REFUSALS[name]}")
     if name not in ODD_ACTIVATIONS:
-        raise ValueError(unknown_name("the head's activation", name, ODD_ACTIVATIONS))
+        raise ValueError(describe_unknown_name("the head's activation", name, ODD_ACTIVATIONS))
     return ODD_ACTIVATIONS[name]
 
 

@@ -21,7 +21,7 @@ from typing import Any, TypedDict
 from torch import nn
 
 from directranker.nn.checking import count, counts
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = [
     "DEFAULT_LAYERS",
@@ -115,14 +115,14 @@ def checked_layers(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
     if normalisation is not None and normalisation not in NORMALISATIONS:
-        raise ValueError(unknown_name("normalisation", normalisation, [*NORMALISATIONS, None]))
+        raise ValueError(describe_unknown_name("normalisation", normalisation, [*NORMALISATIONS, None]))
     return widths, make_activation
 
 
 def _activation_maker(activation: Any) -> ModuleMaker:
     if isinstance(activation, str):
         if activation not in FEATURE_ACTIVATIONS:
-            raise ValueError(unknown_name("activation", activation, FEATURE_ACTIVATIONS))
+            raise ValueError(describe_unknown_name("activation", activation, FEATURE_ACTIVATIONS))
         return FEATURE_ACTIVATIONS[activation]
     if isinstance(activation, nn.Module) or not callable(activation):
         raise TypeError(

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.data.checking import as_relevance
 from directranker.data.grouping import check_offsets
 from directranker.metrics.sorting import FloatArray, room_to_sort, sort_descending
@@ -125,9 +126,10 @@ def classes_of(relevance: ArrayLike | QueryClasses, offsets: ArrayLike | None = 
 
 def _rows_by_label(labels: FloatArray, offsets: IntArray) -> IntArray:
     rows = np.empty(len(labels), dtype=np.int64)
-    parts = min(n_threads(), 1 + len(labels) // WORTH_A_THREAD)
-    in_parallel(
-        lambda first, last: order_by_label(labels, offsets, first, last, rows), balanced_cuts(offsets, parts)
+    parts = min(get_n_threads(), 1 + len(labels) // WORTH_A_THREAD)
+    run_in_parallel(
+        lambda first, last: order_by_label(labels, offsets, first, last, rows),
+        split_queries_evenly(offsets, parts),
     )
     return rows
 

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 from directranker.metrics.sorting import FloatArray
 from directranker.pairs.classes import Layout, QueryClasses, classes_of
 from directranker.pairs.sampling import lower_stop, sample_pairs
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = [
     "PAIRS",
@@ -76,7 +77,7 @@ def pair_table(
 def check_pairs(pairs: str, max_pairs: int | None) -> None:
     """Raise where the words that choose pairs are unknown or out of range."""
     if pairs not in PAIRS:
-        raise ValueError(unknown_name("pairs", pairs, PAIRS))
+        raise ValueError(describe_unknown_name("pairs", pairs, PAIRS))
     if max_pairs is not None and (
         isinstance(max_pairs, bool) or int(max_pairs) != max_pairs or max_pairs < 1
     ):

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import IntArray, compiled, inlined
+from directranker.arrays import IntArray
+from directranker.compilation import compiled, inlined
 from directranker.pairs.classes import Layout
 
 __all__ = ["lower_stop", "sample_pairs"]

@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directranker.compilation import IntArray, balanced_cuts, compiled, in_parallel, inlined, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import compiled, get_n_threads, inlined, run_in_parallel, split_queries_evenly
 from directranker.metrics.kernels import GAINS, gain_exponent, scaled_gain
 from directranker.metrics.sorting import FloatArray, room_to_sort, sort_descending
 from directranker.pairs.classes import WORTH_A_THREAD, QueryClasses
@@ -98,7 +99,9 @@ def swap_terms(weight: PairWeight, classes: QueryClasses, scores: FloatArray, th
     def work(first: int, last: int) -> None:
         rank_queries(scores, offsets, by_gain, discounts, first, last, terms)
 
-    in_parallel(work, balanced_cuts(offsets, min(n_threads(), 1 + len(scores) // WORTH_A_THREAD)))
+    run_in_parallel(
+        work, split_queries_evenly(offsets, min(get_n_threads(), 1 + len(scores) // WORTH_A_THREAD))
+    )
     return terms
 
 

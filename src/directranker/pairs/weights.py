@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["BY_LABELS", "BY_SWAP", "NO_WEIGHT", "PAIR_WEIGHTS", "PairWeight", "pair_weight_named"]
 
@@ -47,7 +47,7 @@ def pair_weight_named(word: str) -> PairWeight:
     """
     name, at, cutoff = word.partition("@")
     if name not in PAIR_WEIGHTS:
-        raise ValueError(unknown_name("pair_weight", name, PAIR_WEIGHTS))
+        raise ValueError(describe_unknown_name("pair_weight", name, PAIR_WEIGHTS))
     if not at:
         return PairWeight(name)
     if name != "delta_ndcg" or not (cutoff.isascii() and cutoff.isdigit()) or int(cutoff) < 1:

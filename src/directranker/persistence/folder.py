@@ -35,7 +35,7 @@ from safetensors.numpy import save as dump_tensors
 
 from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
-from directranker.data.folder_swap import read_unchanged
+from directranker.data.folder_swap import read_consistently
 from directranker.errors import StorageError
 from directranker.persistence.state import (
     TREES,
@@ -121,7 +121,7 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     A feature net of the user's own is made only if its class is among those to `trust`. Files of more than
     256 MB, or 40 MB of trees, are read only if any class is trusted, the ranker's own for example.
     """
-    return read_unchanged(Path(folder), lambda found: _load(found, trust))
+    return read_consistently(Path(folder), lambda found: _load(found, trust))
 
 
 def _load(folder: Path, trust: Sequence[type]) -> Ranker:

@@ -20,15 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, as_feature_names, as_relevance, check_finite, naming_columns
+from directranker.arrays import Features, IntArray
+from directranker.data.checking import as_feature_names, as_relevance, check_finite, locate_non_numeric_column
 from directranker.data.dataset import RankingDataset
-from directranker.data.grouping import group_by_query, means_of_queries, query_ids_of
+from directranker.data.grouping import compute_query_means, group_by_query, resolve_query_ids
 from directranker.errors import DataError, QueryWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
 from directranker.metrics.metric import mean_of_queries
-from directranker.parameters import SEED, Rule, check_parameters
+from directranker.parameters import SEED, Constraint, check_parameters
 from directranker.rankers.contract import RankerContract
 from directranker.rankers.finite_scores import check_scores, saturated
 from directranker.rankers.training_data import NOTHING_VARIES, TrainingData
@@ -42,7 +42,7 @@ EvalSet = RankingDataset | tuple[Any, ...] | None
 class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
     """The base of all rankers. A subclass learns in `_fit` and scores checked rows in `_scores`."""
 
-    _rules: ClassVar[Mapping[str, Rule]] = {}
+    _rules: ClassVar[Mapping[str, Constraint]] = {}
     """What parameters may be, by name; the others are checked where they are used."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
@@ -95,13 +95,13 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, RankingDataset):
             return self._checked_scores(self._table(X, reset=False), _query_numbers(X))
         table = self._table(X, reset=False)
-        return self._checked_scores(table, group_codes(query_ids_of(X, qid), len(table)))
+        return self._checked_scores(table, group_codes(resolve_query_ids(X, qid), len(table)))
 
     def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
         """The place of each row within its query, from 1 for the best; equal scores in input order."""
         if isinstance(X, RankingDataset):
             qid = _query_numbers(X)  # sooner grouped than ids that are words
-        qid = query_ids_of(X, qid)
+        qid = resolve_query_ids(X, qid)
         scores = self.predict(X, qid=qid)
         codes = group_codes(qid, len(scores))
         order = np.lexsort((-scores.astype(np.float64), codes))
@@ -147,7 +147,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
 
         With weights, per row or per query, a query counts by the mean weight of its rows.
         """
-        qid = query_ids_of(X, qid)
+        qid = resolve_query_ids(X, qid)
         scores = self.predict(X, qid=qid)
         if isinstance(X, RankingDataset):
             y, qid = X.relevance, _query_numbers(X)
@@ -247,7 +247,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         relevance = as_relevance(y, len(table))
-        grouping = group_by_query(query_ids_of(X, qid), n_rows=len(table))
+        grouping = group_by_query(resolve_query_ids(X, qid), n_rows=len(table))
         weights = _weights(sample_weight, grouping.order, len(table), len(grouping.query_ids))
         if grouping.order is not None:
             relevance = relevance[grouping.order]
@@ -259,7 +259,7 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
             check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
             return X.features
         X = self._flattened(X, reset=reset)
-        with naming_columns(X), np.errstate(over="ignore", invalid="ignore"):
+        with locate_non_numeric_column(X), np.errstate(over="ignore", invalid="ignore"):
             table: Features = validate_data(
                 self, X, reset=reset, dtype=np.float32, ensure_all_finite=False, order="C"
             )
@@ -370,7 +370,7 @@ def _query_means(sample_weight: ArrayLike, qid: ArrayLike | None, n_rows: int) -
     if per_query is not None:
         return per_query
     assert per_row is not None  # noqa: S101 - one of both is given
-    return means_of_queries(per_row, grouping.offsets)
+    return compute_query_means(per_row, grouping.offsets)
 
 
 def _weights(

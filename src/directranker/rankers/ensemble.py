@@ -24,13 +24,12 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from directranker.arrays import FloatArray, IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.model import Model
 from directranker.description.summing import summed
 from directranker.errors import ExportError
 from directranker.fitted_checks import check_fitted_array
-from directranker.parameters import JOBS, whole
+from directranker.parameters import N_JOBS, integer
 from directranker.rankers.base import Ranker, as_seed
 from directranker.rankers.finite_scores import saturated
 from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, select_encoding
@@ -70,7 +69,7 @@ class Ensemble(Ranker):
 
     """
 
-    _rules = {"n_estimators": whole(1), "n_jobs": JOBS}  # noqa: RUF012 - as in the base
+    _rules = {"n_estimators": integer(1), "n_jobs": N_JOBS}  # noqa: RUF012 - as in the base
 
     def __init__(
         self,

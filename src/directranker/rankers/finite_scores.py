@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.data.checking import Features
+from directranker.arrays import Features
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
 

@@ -31,7 +31,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 if TYPE_CHECKING:
     from directranker.rankers.base import Ranker
@@ -228,7 +228,7 @@ def find_ranker(name: str) -> RankerEntry:
     """The entry of a name; a ValueError suggests the closest one."""
     entries = registered()
     if name not in entries:
-        raise ValueError(unknown_name("ranker", name, entries))
+        raise ValueError(describe_unknown_name("ranker", name, entries))
     return entries[name]
 
 
@@ -268,7 +268,7 @@ def select_rankers(names: str | Iterable[str]) -> list[RankerEntry]:
         elif name in registered():
             selected[name] = registered()[name]
         else:
-            raise ValueError(unknown_name("ranker", name, [ALL, *registered()]))
+            raise ValueError(describe_unknown_name("ranker", name, [ALL, *registered()]))
     if not selected:
         raise ValueError("no ranker is named; give names such as 'DirectRanker,LambdaMART', or 'all'")
     return list(selected.values())

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, Relevance
-from directranker.data.grouping import means_of_queries, rows_of_queries
+from directranker.arrays import Features, IntArray, Relevance
+from directranker.data.grouping import compute_query_means, select_query_rows
 
 __all__ = ["NOTHING_VARIES", "TrainingData"]
 
@@ -69,7 +68,7 @@ class TrainingData:
     @property
     def weight_of_queries(self) -> NDArray[np.float64]:
         """What each query weighs, by itself or as the mean of its documents."""
-        return means_of_queries(self.weight_of_rows, self.offsets)
+        return compute_query_means(self.weight_of_rows, self.offsets)
 
     def sample(self, most: int, seed: int) -> tuple[Features, IntArray]:
         """Features and query numbers of all documents, or of about `most` of them, in whole queries."""
@@ -82,7 +81,7 @@ class TrainingData:
 
     def take(self, queries: IntArray) -> TrainingData:
         """The documents of these queries."""
-        places, offsets = rows_of_queries(self.offsets, queries)
+        places, offsets = select_query_rows(self.offsets, queries)
         query_weight = None if self.query_weight is None else self.query_weight[queries]
         return self._part(places, offsets, query_weight)
 

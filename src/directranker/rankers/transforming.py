@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import feature_of_columns
 from directranker.encoding import InContext, Unchanged, as_transform
 from directranker.encoding.base import FeatureTransform, RowTransform

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from directranker.data.folder_swap import read_unchanged
+from directranker.data.folder_swap import read_consistently
 from directranker.errors import StorageError
 from directranker.experiments.folder import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
@@ -70,7 +70,7 @@ def find_results(folder: str | Path) -> Found:
             found.studies.append((name, _whole(place / SENSITIVITY, STUDIED, "claims")))
         if (place / NEIGHBOURS).is_file():
             found.neighbours.append((name, _whole(place / NEIGHBOURS, SORTED, "ranker")))
-        if (place / MODEL).is_file() and (header := read_unchanged(place, _model)) is not None:
+        if (place / MODEL).is_file() and (header := read_consistently(place, _model)) is not None:
             found.models.append((name, header))
     if not found:
         raise StorageError(

@@ -20,8 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features, Relevance
+from directranker.arrays import Features, IntArray, Relevance
 from directranker.encoding import Unchanged
 from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
 from directranker.nn.training_pass import Inputs

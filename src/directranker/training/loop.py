@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts
-from directranker.data.checking import Relevance
-from directranker.data.grouping import means_of_queries
+from directranker.arrays import IntArray, Relevance
+from directranker.compilation import split_evenly
+from directranker.data.grouping import compute_query_means
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
@@ -98,11 +98,11 @@ class Validation:
         """
         n_rows = len(relevance)
         if len(offsets) > 2 or n_rows < 2 * VALIDATION_LIST:
-            weight = None if document_weight is None else means_of_queries(document_weight, offsets)
+            weight = None if document_weight is None else compute_query_means(document_weight, offsets)
             return cls(features, relevance, offsets, metric, weight=weight)
         order = np.random.default_rng((seed, 11)).permutation(n_rows)
-        cuts = np.array(even_cuts(n_rows, n_rows // VALIDATION_LIST))
-        weight = None if document_weight is None else means_of_queries(document_weight[order], cuts)
+        cuts = np.array(split_evenly(n_rows, n_rows // VALIDATION_LIST))
+        weight = None if document_weight is None else compute_query_means(document_weight[order], cuts)
         return cls(features, relevance[order], cuts, metric, order, weight)
 
     def measure(self, score: Scorer) -> float | None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 
 __all__ = ["OPTIMIZERS", "SCHEDULES", "learning_rate_factor", "make_optimizer"]
 
@@ -58,7 +58,7 @@ def make_optimizer(
     """Make an optimiser from its name or its class."""
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZERS:
-            raise ValueError(unknown_name("optimizer", optimizer, OPTIMIZERS))
+            raise ValueError(describe_unknown_name("optimizer", optimizer, OPTIMIZERS))
         kind = OPTIMIZERS[optimizer]
     elif isinstance(optimizer, type) and issubclass(optimizer, torch.optim.Optimizer):
         kind = optimizer
@@ -86,4 +86,4 @@ def learning_rate_factor(schedule: str, *, step: int, n_steps: int) -> float:
         if step < warm_up:
             return (step + 1) / warm_up
         return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warm_up) / max(1.0, n_steps - warm_up))))
-    raise ValueError(unknown_name("lr_schedule", schedule, SCHEDULES))
+    raise ValueError(describe_unknown_name("lr_schedule", schedule, SCHEDULES))

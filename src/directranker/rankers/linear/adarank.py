@@ -26,7 +26,7 @@ import numpy as np
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
-from directranker.parameters import CALLBACKS, FINITE, PROGRESS, YES_OR_NO, between, or_none, whole
+from directranker.parameters import BOOLEAN, CALLBACKS, FINITE, PROGRESS, between, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
@@ -87,13 +87,13 @@ class AdaRank(MetricOptimizingRanker):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "max_iter": whole(1),
+        "max_iter": integer(1),
         "tol": or_none(FINITE),
-        "max_consecutive": or_none(whole(1)),
-        "cumulative": YES_OR_NO,
-        "negative": YES_OR_NO,
-        "early_stopping": YES_OR_NO,
-        "patience": whole(1),
+        "max_consecutive": or_none(integer(1)),
+        "cumulative": BOOLEAN,
+        "negative": BOOLEAN,
+        "early_stopping": BOOLEAN,
+        "patience": integer(1),
         "validation_fraction": between(0, 1),
         "progress": PROGRESS,
         "callbacks": CALLBACKS,

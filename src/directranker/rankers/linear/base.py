@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
-from directranker.compilation import balanced_cuts, even_cuts, in_parallel, n_threads
-from directranker.data.checking import Features
+from directranker.arrays import Features, FloatArray, IntArray
+from directranker.compilation import get_n_threads, run_in_parallel, split_evenly, split_queries_evenly
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
@@ -62,7 +61,7 @@ class LinearRanker(TransformingRanker):
         return table
 
     def _transformed(self, data: TrainingData) -> Features:
-        cuts = balanced_cuts(data.offsets, 1 + len(data.relevance) // SCORED_ROWS)
+        cuts = split_queries_evenly(data.offsets, 1 + len(data.relevance) // SCORED_ROWS)
         query, blocks = data.query_of_row, [slice(*bounds) for bounds in pairwise(data.offsets[cuts])]
 
         def encoded(documents: slice) -> Features:
@@ -99,5 +98,5 @@ def _weighted_sums(
             rows = slice(first, min(first + ROWS_AT_A_TIME, stop))
             sums[rows] = weighted_sums(table[rows], weight, compiled_way=compiled_way)
 
-    in_parallel(add, even_cuts(len(table), n_threads() if compiled_way else 1))
+    run_in_parallel(add, split_evenly(len(table), get_n_threads() if compiled_way else 1))
     return sums

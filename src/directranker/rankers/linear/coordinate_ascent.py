@@ -20,7 +20,7 @@ import numpy as np
 
 from directranker.metrics import Metric
 from directranker.metrics.sorting import FloatArray
-from directranker.parameters import CALLBACKS, PROGRESS, YES_OR_NO, above, at_least, between, whole
+from directranker.parameters import BOOLEAN, CALLBACKS, PROGRESS, above, at_least, between, integer
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
@@ -76,13 +76,13 @@ class CoordinateAscent(MetricOptimizingRanker):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "n_restarts": whole(1),
-        "max_iter": whole(1),
+        "n_restarts": integer(1),
+        "max_iter": integer(1),
         "tol": at_least(0),
-        "n_steps": whole(1),
+        "n_steps": integer(1),
         "initial_step": above(0),
         "step_factor": above(0),
-        "early_stopping": YES_OR_NO,
+        "early_stopping": BOOLEAN,
         "validation_fraction": between(0, 1),
         "progress": PROGRESS,
         "callbacks": CALLBACKS,

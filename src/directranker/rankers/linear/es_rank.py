@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from directranker.data.checking import Features
+from directranker.arrays import Features
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.sorting import FloatArray
-from directranker.parameters import CALLBACKS, PROGRESS, between, kind, or_none, whole
+from directranker.parameters import CALLBACKS, PROGRESS, between, instance_of, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults
 from directranker.rankers.linear.base import LinearRanker
@@ -34,7 +34,7 @@ from directranker.rankers.linear.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import check_not_constant, early_stopping_split
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import interruptibly
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
@@ -85,10 +85,10 @@ class ESRank(LinearRanker):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "init": kind("'equal', 'regression' or 'svm'", str),
-        "step_distribution": kind("'cauchy', 'gaussian' or 'levy'", str),
-        "n_generations": whole(0),
-        "patience": or_none(whole(1)),
+        "init": instance_of("'equal', 'regression' or 'svm'", str),
+        "step_distribution": instance_of("'cauchy', 'gaussian' or 'levy'", str),
+        "n_generations": integer(0),
+        "patience": or_none(integer(1)),
         "validation_fraction": or_none(between(0, 1)),
         "progress": PROGRESS,
         "callbacks": CALLBACKS,
@@ -153,7 +153,7 @@ class ESRank(LinearRanker):
             ("step_distribution", self.step_distribution, tuple(STEPS)),
         ):
             if word not in known:
-                raise ValueError(unknown_name(name, word, known))
+                raise ValueError(describe_unknown_name(name, word, known))
 
     def _part(self, data: TrainingData, metric: Metric) -> Part:
         repeated = RepeatedMetric(metric, data.relevance, data.offsets)

@@ -17,8 +17,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
 from directranker.metrics.repeated import RepeatedMetric
 from directranker.metrics.sorting import FloatArray
 from directranker.rankers.linear.weighted_sums import score_rows, update_scores

@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from directranker.arrays import Features
 from directranker.costs import Objective
 from directranker.costs.execution import run_plan
 from directranker.costs.plans import Plan, plan_of
-from directranker.data.checking import Features
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics.sorting import FloatArray
-from directranker.parameters import CALLBACKS, PROGRESS, above, kind, whole
+from directranker.parameters import CALLBACKS, PROGRESS, above, instance_of, integer
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.training_data import TrainingData
-from directranker.suggestions import unknown_name
+from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import interrupts_raised
 
 __all__ = ["RankSVM"]
@@ -89,12 +89,12 @@ class RankSVM(LinearRanker):
     """
 
     _rules = {  # noqa: RUF012 - as in the base
-        "cost": kind("'hinge' or 'squared_hinge'", str),
+        "cost": instance_of("'hinge' or 'squared_hinge'", str),
         "alpha": above(0),
-        "pairs": kind("'all' or 'adjacent'", str),
-        "reduction": kind("'queries', 'root', 'pairs' or 'sum'", str),
+        "pairs": instance_of("'all' or 'adjacent'", str),
+        "reduction": instance_of("'queries', 'root', 'pairs' or 'sum'", str),
         "tol": above(0),
-        "max_iter": whole(1),
+        "max_iter": integer(1),
         "progress": PROGRESS,
         "callbacks": CALLBACKS,
     }
@@ -128,7 +128,7 @@ class RankSVM(LinearRanker):
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
         if self.cost not in COSTS:
-            raise ValueError(unknown_name("cost", self.cost, COSTS))
+            raise ValueError(describe_unknown_name("cost", self.cost, COSTS))
         self._fit_transform(data, as_seed(self.random_state))
         rounds = Rounds(type(self).__name__, self.max_iter, progress=self.progress, callbacks=self.callbacks)
         point = self._solution(self._encoded(data), data, rounds)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import compiled, even_cuts, in_parallel, n_threads
+from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_evenly
 from directranker.metrics import Metric
 from directranker.metrics.repeated import Column, RepeatedMetric
 from directranker.metrics.sorting import FloatArray
@@ -107,8 +107,10 @@ class ScoredSplit:
     def add(self, number: int, step: float, promising: Iterable[int] = ()) -> None:
         """Add step × column to the scores."""
         column = self.columns.column(number, promising)
-        cuts = even_cuts(len(column), min(n_threads(), 1 + len(column) // WORTH_A_THREAD))
-        in_parallel(lambda start, stop: add_scaled(self.scores[start:stop], column[start:stop], step), cuts)
+        cuts = split_evenly(len(column), min(get_n_threads(), 1 + len(column) // WORTH_A_THREAD))
+        run_in_parallel(
+            lambda start, stop: add_scaled(self.scores[start:stop], column[start:stop], step), cuts
+        )
 
     def per_query(self) -> FloatArray:
         """The metric of each query; 0 where it is left out."""
@@ -157,8 +159,8 @@ def by_column(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     [[1.0, 3.0], [2.0, 4.0]]
     """
     columns = np.empty(rows.shape[::-1], dtype=np.float32)
-    parts = min(n_threads(), 1 + len(rows) // (WORTH_A_THREAD // 10))
-    in_parallel(lambda start, stop: turn(rows, columns, start, stop), even_cuts(len(rows), parts))
+    parts = min(get_n_threads(), 1 + len(rows) // (WORTH_A_THREAD // 10))
+    run_in_parallel(lambda start, stop: turn(rows, columns, start, stop), split_evenly(len(rows), parts))
     return columns
 
 

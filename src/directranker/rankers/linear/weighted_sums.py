@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.compilation import IntArray, compiled, even_cuts, freely_summed, in_parallel
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
+from directranker.compilation import compiled, compiled_fastmath, run_in_parallel, split_evenly
 from directranker.metrics.sorting import FloatArray
 
 __all__ = ["score_rows", "sum_rows", "update_scores"]
@@ -46,21 +46,21 @@ def update_scores(
         else:
             add_products(table, scores, changes, changed, first, last)
 
-    in_parallel(work, _cuts(table))
+    run_in_parallel(work, _cuts(table))
 
 
 def sum_rows(table: Features, row_weights: FloatArray) -> FloatArray:
     """The weighted sum of the rows: one number per column."""
-    parts = in_parallel(lambda first, last: add_rows(table, row_weights, first, last), _cuts(table))
+    parts = run_in_parallel(lambda first, last: add_rows(table, row_weights, first, last), _cuts(table))
     total: FloatArray = np.sum(parts, axis=0)
     return total
 
 
 def _cuts(table: Features) -> list[int]:
-    return even_cuts(len(table), 1 + len(table) // ROWS_WORTH_A_THREAD)
+    return split_evenly(len(table), 1 + len(table) // ROWS_WORTH_A_THREAD)
 
 
-@freely_summed
+@compiled_fastmath
 def add_columns(
     table: Features,
     scores: FloatArray,
@@ -78,7 +78,7 @@ def add_columns(
         changed[row] = scores[row] + total
 
 
-@freely_summed
+@compiled_fastmath
 def add_products(
     table: Features, scores: FloatArray, changes: FloatArray, changed: FloatArray, first: int, last: int
 ) -> None:

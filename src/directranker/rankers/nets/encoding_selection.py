@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.metrics.sorting import FloatArray
 from directranker.rankers.base import Ranker
 from directranker.rankers.nets.out_of_fold_scores import (

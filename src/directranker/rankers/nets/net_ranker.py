@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.metrics import Metric

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from directranker.compilation import IntArray
+from directranker.arrays import IntArray
 from directranker.errors import TrainingWarning
 from directranker.metrics.sorting import FloatArray
 from directranker.rankers.base import Ranker

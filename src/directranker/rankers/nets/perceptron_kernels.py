@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, compiled
+from directranker.arrays import IntArray
+from directranker.compilation import compiled
 
 __all__ = ["TILE", "BinTables", "add_bins", "add_products", "aligned", "in_tiles", "weighted_sums"]
 

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray, even_cuts, in_parallel, n_threads
+from directranker.arrays import IntArray
+from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.blocks import encode_rows
 from directranker.encoding.in_context import bins_of
 from directranker.encoding.piecewise_linear import PiecewiseLinear
@@ -101,8 +102,8 @@ class PerceptronScorer:
                 rows = slice(first, min(first + ROWS_AT_A_TIME, stop))
                 scores[rows] = self._scored(table, rows, transform, compiled_way)
 
-        parts = n_threads() if compiled_way and len(table) > ROWS_AT_A_TIME else 1
-        in_parallel(score, even_cuts(len(table), parts))
+        parts = get_n_threads() if compiled_way and len(table) > ROWS_AT_A_TIME else 1
+        run_in_parallel(score, split_evenly(len(table), parts))
         return scores
 
     def _scored(self, table: Floats, rows: slice, transform: Any, compiled_way: bool) -> Floats:

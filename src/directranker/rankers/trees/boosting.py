@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Features
+from directranker.arrays import Features, IntArray
 from directranker.rankers.training_data import TrainingData
 from directranker.training.interrupts import interruptibly
 

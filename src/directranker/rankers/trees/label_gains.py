@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.compilation import IntArray
-from directranker.data.checking import Relevance
+from directranker.arrays import IntArray, Relevance
 
 __all__ = ["label_gains"]
 

@@ -19,27 +19,26 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
-from directranker.data.checking import Features
 from directranker.description.model import Model, Trees
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_of_queries
 from directranker.pairs.weights import BY_SWAP, PairWeight, pair_weight_named
 from directranker.parameters import (
+    BOOLEAN,
     CALLBACKS,
-    JOBS,
+    N_JOBS,
     PROGRESS,
-    YES_OR_NO,
-    Rule,
+    Constraint,
     above,
     at_least,
     between,
-    kind,
+    fraction,
+    instance_of,
+    integer,
     or_none,
-    share,
-    whole,
 )
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.contract import ModelText
@@ -59,20 +58,20 @@ __all__ = ["LambdaMART"]
 MEASURED_ROWS = 50_000  # documents that the fitness of a round is measured on; all would cost a tenth of it
 OPTIMISED = ("ndcg", "average_precision")  # measures whose swaps weight pairs
 MOST = 2**31 - 1  # LightGBM's largest whole number
-RULES: dict[str, Rule] = {
-    "pair_weight": or_none(kind("'metric', 'delta_ndcg@k' or 'delta_map'", str)),
-    "n_estimators": whole(1),
+RULES: dict[str, Constraint] = {
+    "pair_weight": or_none(instance_of("'metric', 'delta_ndcg@k' or 'delta_map'", str)),
+    "n_estimators": integer(1),
     "learning_rate": above(0),
-    "num_leaves": whole(2, 131_072),
-    "min_child_samples": whole(1, MOST),
-    "subsample": share(of_nothing=False),
-    "colsample_bytree": share(of_nothing=False),
+    "num_leaves": integer(2, 131_072),
+    "min_child_samples": integer(1, MOST),
+    "subsample": fraction(include_zero=False),
+    "colsample_bytree": fraction(include_zero=False),
     "reg_lambda": at_least(0),
-    "max_bin": whole(2, 65_535),
-    "early_stopping": YES_OR_NO,
-    "patience": whole(1),
+    "max_bin": integer(2, 65_535),
+    "early_stopping": BOOLEAN,
+    "patience": integer(1),
     "validation_fraction": between(0, 1),
-    "n_jobs": JOBS,
+    "n_jobs": N_JOBS,
     "progress": PROGRESS,
     "callbacks": CALLBACKS,
 }
@@ -366,7 +365,7 @@ class LambdaMART(Ranker):
 
 
 def _threads(n_jobs: int | None) -> int:
-    JOBS.check("n_jobs", n_jobs)
+    N_JOBS.check("n_jobs", n_jobs)
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
 
 
