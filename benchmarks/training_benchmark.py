@@ -31,7 +31,7 @@ from directranker.nn import DirectRankerNet
 from directranker.rankers import DirectRanker
 from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.training import Batches, QueryGroups, TrainingOptions, train
-from directranker.training.batches import EncodedFeatures
+from directranker.training.encoded_features import EncodedFeatures
 
 from measuring import compare, machine, print_ratios, seconds_of
 from mslr_like import mslr_like

@@ -16,9 +16,9 @@ from scipy.stats import spearmanr
 from directranker import RankingDataset, example_dataset, load_ranker
 from directranker.rankers import DirectRanker, LambdaMART, RankNet, RankSVM
 from directranker.rankers.base import Ranker
-from directranker.rankers.nets.distillation import MAX_DOCUMENTS, resolve_teacher, soft_targets_of
-from directranker.rankers.nets.out_of_fold_scores import as_log_odds
-from directranker.rankers.training_data import TrainingData
+from directranker.rankers.nets.distillation import MAX_DOCUMENTS, compute_soft_targets, resolve_teacher
+from directranker.rankers.nets.out_of_fold_scores import calibrate_scores
+from directranker.training.data import TrainingData
 from directranker.training.records import EpochRecord
 
 
@@ -58,7 +58,7 @@ class Oracle(Ranker):
 def test_no_document_is_scored_by_one_that_learnt_from_it(data: RankingDataset) -> None:
     own = np.arange(data.n_documents, dtype=np.float32)[:, None]  # no two documents are equal
     queries = TrainingData(own, None, data.relevance, data.offsets)
-    assert not soft_targets_of(Recall(), queries, None, seed=0).logits.any()
+    assert not compute_soft_targets(Recall(), queries, None, seed=0).logits.any()
 
 
 def test_beliefs_are_log_odds() -> None:
@@ -69,7 +69,7 @@ def test_beliefs_are_log_odds() -> None:
     queries = TrainingData(
         odds.reshape(-1, 1).astype(np.float32), None, labels.ravel(), np.arange(0, 8001, 2)
     )
-    logits = soft_targets_of(Oracle(), queries, None, seed=0).logits
+    logits = compute_soft_targets(Oracle(), queries, None, seed=0).logits
     slope = np.polyfit(odds.ravel(), logits, 1)[0]
     assert slope == pytest.approx(1.0, abs=0.08)
 
@@ -84,7 +84,7 @@ def test_what_weighs_nothing_does_not_explain_the_labels(data: RankingDataset, p
     scores = data.relevance + np.random.default_rng(1).normal(size=data.n_documents)
     whole = TrainingData(data.features, None, data.relevance, data.offsets, **weights)
     part = TrainingData(data.features[kept], None, data.relevance[kept], fewer)
-    weighted, alone = as_log_odds(scores, whole), as_log_odds(scores[kept], part)
+    weighted, alone = calibrate_scores(scores, whole), calibrate_scores(scores[kept], part)
     assert weighted.cost == pytest.approx(alone.cost, rel=1e-6)
     np.testing.assert_allclose(weighted.logits[kept], alone.logits, rtol=1e-3)
 
@@ -93,7 +93,7 @@ def test_the_net_learns_what_the_teacher_thinks(data: RankingDataset) -> None:
     slopes = np.corrcoef(data.features.T, data.relevance)[-1, :-1]
     column = int(np.abs(slopes).argmax())
     oracle = Oracle(column, float(np.sign(slopes[column])))
-    beliefs = soft_targets_of(oracle, training_data(data), None, seed=0).logits
+    beliefs = compute_soft_targets(oracle, training_data(data), None, seed=0).logits
     pupil = DirectRanker(
         teacher=oracle, teacher_weight=1.0, early_stopping=False, max_epochs=30, random_state=0
     )

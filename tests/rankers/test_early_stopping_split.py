@@ -12,7 +12,7 @@ from sklearn.base import clone
 from directranker import RankingDataset, TrainingWarning, example_dataset
 from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
 from directranker.rankers.nets.distillation import resolve_teacher
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
 QUICK: dict[str, Any] = {"teacher": None, "transform": "standard", "hidden_layers": 8, "random_state": 0}
 NET = DirectRanker(**QUICK, max_epochs=5, patience=2)

@@ -15,7 +15,7 @@ from directranker.encoding import AutoTransform, PiecewiseLinear
 from directranker.rankers.nets import encoding_selection as encoding_choice
 from directranker.rankers.nets import out_of_fold_scores
 from directranker.rankers.nets.encoding_selection import MAX_DOCUMENTS, select_encoding
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 from directranker.training.records import EpochRecord
 
 QUICK: dict[str, Any] = {
@@ -52,7 +52,7 @@ def test_what_suits_the_data_is_taken(bands: bool, expected: type, seed: int) ->
 
 
 class Folds:
-    """Stands for `scored_folds`: scores are the labels and some noise, or no numbers."""
+    """Stands for `score_folds`: scores are the labels and some noise, or no numbers."""
 
     def __init__(self, noise: dict[str, float]) -> None:
         self.noise, self.tried = noise, list[str]()
@@ -85,7 +85,7 @@ def test_held_out_queries_decide_and_no_more_than_needed(
     in_bins: float, scaled: float, chosen: str, n_folds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folds = Folds({"piecewise-linear": in_bins, "auto": scaled})
-    monkeypatch.setattr(encoding_choice, "scored_folds", folds)
+    monkeypatch.setattr(encoding_choice, "score_folds", folds)
     data = training_data(queries(60, bands=True))
     assert select_encoding(DirectRanker(), data, None, seed=0) == chosen
     assert folds.tried == ["piecewise-linear", "auto"] * n_folds
@@ -123,7 +123,7 @@ def a_net(n_columns: int) -> torch.nn.Module:
 def test_nothing_is_tried_where_there_is_no_choice(
     ranker: Any, n_queries: int, meant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding_choice, "scored_folds", None)  # calling it would fail
+    monkeypatch.setattr(encoding_choice, "score_folds", None)  # calling it would fail
     data = training_data(queries(n_queries, bands=False))
     assert select_encoding(ranker, data, None, seed=0) == meant
 
@@ -177,6 +177,6 @@ def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
 
 def test_scores_that_tell_nothing_cost_log_2() -> None:
     data = training_data(queries(5, bands=False))
-    odds = out_of_fold_scores.as_log_odds(np.zeros(len(data.relevance)), data)
+    odds = out_of_fold_scores.calibrate_scores(np.zeros(len(data.relevance)), data)
     assert odds.cost == pytest.approx(np.log(2))
     assert not odds.logits.any()

@@ -20,7 +20,7 @@ from directranker import (
 )
 from directranker.order import check_order
 from directranker.rankers import ensemble as ensemble_module
-from directranker.rankers.ensemble import deviation_within
+from directranker.rankers.ensemble import within_query_deviation
 
 QUICK: dict[str, Any] = {
     "max_epochs": 1,
@@ -52,7 +52,7 @@ def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDat
     widths = [np.sqrt(np.mean(np.concatenate([s - s.mean() for s in one]) ** 2)) for one in of_queries]
     mean = np.mean([one / width for one, width in zip(scores, widths, strict=True)], axis=0)
     np.testing.assert_allclose(ensemble.predict(data), mean, rtol=1e-5, atol=1e-6)
-    assert deviation_within(scores[0], query) == pytest.approx(widths[0])
+    assert within_query_deviation(scores[0], query) == pytest.approx(widths[0])
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ from directranker import (
 )
 from directranker.rankers import LambdaMART
 from directranker.rankers.rounds import RoundRecord
-from directranker.rankers.training_data import TrainingData
-from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
+from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, split_long_queries
 from directranker.rankers.trees.label_gains import label_gains
+from directranker.training.data import TrainingData
 
 QUICK: dict[str, Any] = {"n_estimators": 20, "random_state": 0, "min_child_samples": 10}
 
@@ -254,14 +254,14 @@ def test_long_lists_are_dealt() -> None:
     y = np.sort(rng.integers(0, 3, size=n)).astype(np.float64)  # in input order, lists would have one class
     X[:, 0] += y
     whole = TrainingData(X, None, y, np.array([0, 5, n]), query_weight=np.array([2.0, 3.0]))
-    dealt = in_short_lists(whole, 0)
+    dealt = split_long_queries(whole, 0)
     assert np.diff(dealt.offsets).tolist() == [5, 8331, 8332, 8332]
     assert dealt.query_weight is not None
     assert dealt.query_weight.tolist() == [2, 3, 3, 3]
     assert dealt.rows is not None
     np.testing.assert_array_equal(np.sort(dealt.rows), np.arange(n))
     np.testing.assert_array_equal(dealt.relevance, y[dealt.rows])
-    assert in_short_lists(dealt, 0) is dealt
+    assert split_long_queries(dealt, 0) is dealt
     ranker = LambdaMART(n_estimators=3, random_state=0).fit(X, y)
     assert ranker.score(X, y) > 0.9
 

@@ -179,11 +179,11 @@ def test_an_ensemble_compares_as_it_ranks_one_ulp_apart() -> None:
 
 
 def test_nets_get_blocks_where_they_are_the_same_everywhere() -> None:
-    def way(make: Any, n_features: int = 7) -> torch_scores.Way:
-        return torch_scores.way_of(make(n_features).eval(), (n_features,))
+    def way(make: Any, n_features: int = 7) -> torch_scores.Batching:
+        return torch_scores.select_batching(make(n_features).eval(), (n_features,))
 
     assert way(lambda n: nn.Linear(n, 64)) in torch_scores.BLOCKS
-    assert way(MeanOfBatch) == torch_scores.ALONE
-    assert way(Codes) == torch_scores.ALONE  # numbers at random are no codes
+    assert way(MeanOfBatch) == torch_scores.SINGLE_ROWS
+    assert way(Codes) == torch_scores.SINGLE_ROWS  # numbers at random are no codes
     image = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Flatten())
-    assert torch_scores.way_of(image, (3, 224, 224)) == torch_scores.ALONE_ON_ALL_THREADS
+    assert torch_scores.select_batching(image, (3, 224, 224)) == torch_scores.SINGLE_ROWS_ON_ALL_THREADS

@@ -18,7 +18,7 @@ from directranker.nn import FEATURE_ACTIVATIONS
 from directranker.rankers.linear import base as linear
 from directranker.rankers.nets import net_ranker, perceptron_scores
 from directranker.rankers.nets.layer_functions import ACTIVATIONS
-from directranker.rankers.nets.perceptron_scores import layer_shapes, perceptron_scorer
+from directranker.rankers.nets.perceptron_scores import build_scorer, layer_shapes
 
 RNG = np.random.default_rng(0)
 
@@ -103,29 +103,29 @@ def test_the_literal_sums_in_both_ways_and_at_every_place(
     encoded = fitted.transform(rows, qid=query)
     weights = made_up_weights(encoded.shape[1], hidden_layers, bias=bias, normalisation=normalisation)
 
-    def scored(some: Any, *, compiled_way: bool) -> Any:
-        monkeypatch.setattr(perceptron_scores, "ROWS_WITHOUT_COMPILING", 0 if compiled_way else 10**9)
-        monkeypatch.setattr(perceptron_scores, "PRODUCTS_WITHOUT_COMPILING", 1e18)
-        scorer = perceptron_scorer(weights, fitted, activation)
+    def scored(some: Any, *, use_kernels: bool) -> Any:
+        monkeypatch.setattr(perceptron_scores, "MAX_NUMPY_ROWS", 0 if use_kernels else 10**9)
+        monkeypatch.setattr(perceptron_scores, "MAX_NUMPY_PRODUCTS", 1e18)
+        scorer = build_scorer(weights, fitted, activation)
         assert scorer is not None
         return scorer(rows[some], query[some])
 
     everything = np.arange(len(rows))
-    scores = scored(everything, compiled_way=True)
+    scores = scored(everything, use_kernels=True)
     np.testing.assert_allclose(scores, literal_scores(weights, encoded, activation), rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(scored(everything, compiled_way=False), scores)
+    np.testing.assert_array_equal(scored(everything, use_kernels=False), scores)
     backwards = everything[::-1]
-    for compiled_way in (True, False):
-        np.testing.assert_array_equal(scored(backwards, compiled_way=compiled_way), scores[::-1])
+    for use_kernels in (True, False):
+        np.testing.assert_array_equal(scored(backwards, use_kernels=use_kernels), scores[::-1])
         for part in (everything[30:90], everything[90:100]):  # whole queries
-            np.testing.assert_array_equal(scored(part, compiled_way=compiled_way), scores[part])
+            np.testing.assert_array_equal(scored(part, use_kernels=use_kernels), scores[part])
 
 
 def test_weights_that_are_not_finite_are_left_to_torch() -> None:
     transform = as_transform("standard").fit(made_up_rows(50))
     weights = made_up_weights(5, (4,), bias=True)
     weights["head.weight"][0] = np.inf
-    assert perceptron_scorer(weights, transform, "relu") is None
+    assert build_scorer(weights, transform, "relu") is None
 
 
 def test_every_named_activation_is_as_torch_has_it() -> None:

@@ -44,9 +44,9 @@ from directranker.rankers import (
     RankNet,
     RankSVM,
 )
-from directranker.rankers.registry import registered
-from directranker.rankers.training_data import TrainingData
+from directranker.rankers.registry import load_registry
 from directranker.rankers.validation import split_off_validation
+from directranker.training.data import TrainingData
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
 RANKERS: dict[str, Ranker] = {
@@ -72,7 +72,7 @@ RANKERS: dict[str, Ranker] = {
 
 # A ranker of another package, and one that is new here, is tested with its defaults.
 TESTED = {type(ranker) for ranker in RANKERS.values()}
-RANKERS |= {name: entry.make() for name, entry in registered().items() if entry.ranker_class not in TESTED}
+RANKERS |= {name: entry.make() for name, entry in load_registry().items() if entry.ranker_class not in TESTED}
 
 
 @pytest.fixture(scope="module")

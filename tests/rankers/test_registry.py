@@ -14,7 +14,7 @@ from directranker.rankers import Ranker
 from directranker.rankers.base import Ranker as Base
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.nets.net_ranker import NetRanker
-from directranker.rankers.registry import class_named, find_ranker, name_of, registered
+from directranker.rankers.registry import find_ranker, find_ranker_class, load_registry
 from directranker.rankers.transforming import TransformingRanker
 
 PACKAGE = Path(directranker.__file__).parent
@@ -48,13 +48,13 @@ def test_the_search_for_such_questions_finds_them() -> None:
 def test_every_public_ranker_is_registered_by_its_name() -> None:
     for name in CLASSES:
         kind = getattr(rankers, name)
-        assert name_of(kind) == name
-        assert class_named(name) is kind
-    assert name_of(Ranker) is None
+        assert find_registered_name(kind) == name
+        assert find_ranker_class(name) is kind
+    assert find_registered_name(Ranker) is None
     assert Base is Ranker
 
 
-@pytest.mark.parametrize("name", registered())
+@pytest.mark.parametrize("name", load_registry())
 def test_entries_make_what_they_say(name: str) -> None:
     entry = find_ranker(name)
     assert type(entry.make()) is entry.ranker_class

@@ -29,8 +29,8 @@ from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.trees import boosting
 from directranker.training import loop
-from directranker.training.batches import EncodedFeatures
-from directranker.training.interrupts import interruptibly
+from directranker.training.encoded_features import EncodedFeatures
+from directranker.training.interrupts import run_interruptibly
 
 SOON = 5.0  # seconds on a busy machine; what is interrupted here would take longer
 
@@ -72,16 +72,16 @@ def small(**parameters: Any) -> DirectRanker:
 
 def test_ctrl_c_does_not_wait_for_a_native_call() -> None:
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.1):
-        interruptibly(lambda: time.sleep(60))
+        run_interruptibly(lambda: time.sleep(60))
 
 
 def test_a_call_s_result_and_its_error_come_back() -> None:
-    assert interruptibly(lambda: threading.current_thread().daemon)
+    assert run_interruptibly(lambda: threading.current_thread().daemon)
     with pytest.raises(ZeroDivisionError):
-        interruptibly(lambda: 1 // 0)
+        run_interruptibly(lambda: 1 // 0)
     elsewhere: list[bool] = []
     thread = threading.Thread(
-        target=lambda: elsewhere.append(interruptibly(threading.get_ident) == thread.ident)
+        target=lambda: elsewhere.append(run_interruptibly(threading.get_ident) == thread.ident)
     )
     thread.start()
     thread.join()
@@ -101,7 +101,7 @@ def test_ctrl_c_does_not_wait_for_lightgbm_s_bins(
 
 
 def test_small_data_is_binned_without_a_thread(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boosting, "interruptibly", None)
+    monkeypatch.setattr(boosting, "run_interruptibly", None)
     LambdaMART(n_estimators=2, random_state=0).fit(data)
 
 
