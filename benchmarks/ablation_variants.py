@@ -196,8 +196,8 @@ class MixedCosts(DirectRanker):
 
     other = Objective("softmax", reduction="queries")
 
-    def _cost(self) -> MixedCost:
-        return MixedCost(self._objective(), self.max_pairs, other=self.other)
+    def _build_cost(self) -> MixedCost:
+        return MixedCost(self._build_objective(), self.max_pairs, other=self.other)
 
 
 class AllAndNeighbours(MixedCosts):
@@ -244,11 +244,9 @@ class Stacked:
         self.seed = random_state
 
     def fit(self, train: RankingDataset, *, eval_set: RankingDataset) -> Stacked:
-        """Trees on all of train score what comes later, those of beliefs score train itself."""
+        """Trees on all of train score what comes later, out-of-fold trees score train itself."""
         self.trees.fit(train, eval_set=eval_set)
-        parts = [
-            TrainingData(part.features, None, part.relevance, part.offsets) for part in (train, eval_set)
-        ]
+        parts = [TrainingData.from_dataset(part) for part in (train, eval_set)]
         teacher = resolve_teacher("trees", parts[0])
         if teacher is None:
             raise ValueError("trees are a teacher")

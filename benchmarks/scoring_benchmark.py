@@ -32,7 +32,7 @@ HIDDEN_LAYERS = ((64,), (200, 100, 50, 25, 5), (512, 256), (1024, 512))
 
 
 def main() -> None:
-    """Print how many times as long as one call over all rows each way takes."""
+    """Print how many times as long as one call over all rows each batching takes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -60,16 +60,18 @@ def main() -> None:
         built = DirectRankerNet.build((N_FEATURES,), feature_net=_feature_net(hidden_layers), random_state=0)
         net = built.eval()
         whole, rows = partial(_by_torch, net, X), torch.from_numpy(X)
-        way = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
+        batching = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
         name = f"feature_net {hidden_layers}"
         _print_ratio(
-            f"{name}, 64 rows, copies: {way.copies}", partial(torch_scores.score_rows, net, rows), whole
+            f"{name}, 64 rows, copies: {batching.copies}",
+            partial(torch_scores.score_with_torch, net, rows),
+            whole,
         )
-        torch_scores._WAYS[net.feature_net] = {(N_FEATURES,): torch_scores.SINGLE_ROWS}
+        torch_scores._BATCHINGS[net.feature_net] = {(N_FEATURES,): torch_scores.SINGLE_ROWS}
         some = rows[: n_documents // 20]
         _print_ratio(
             f"{name}, row by row",
-            partial(torch_scores.score_rows, net, some),
+            partial(torch_scores.score_with_torch, net, some),
             partial(_by_torch, net, X[: len(some)]),
         )
 

@@ -213,7 +213,7 @@ def load_registry() -> Mapping[str, RankerEntry]:
     for point in entry_points(group=GROUP):
         if point.name in entries:
             raise ValueError(
-                f"entry point {point.value!r} registers the ranker {point.name!r}, which is already registered; "
+                f"entry point {point.value!r} registers the ranker {point.name!r}, which already exists; "
                 f"rename it in the group {GROUP!r} of its package"
             )
         entries[point.name] = _external_entry(point)

@@ -9,7 +9,7 @@ Each stage is a function of the ranker's parameters and of the results before it
 >>> data = TrainingData.from_dataset(example_dataset())
 >>> resolved = resolve(ranker, data, None)
 >>> resolved.seed, str(resolved.metric), type(resolved.teacher).__name__
-(0, 'ndcg@10:graded', 'LambdaMART')
+(0, 'ndcg@10', 'LambdaMART')
 >>> splits = split(ranker, resolved, data, None)
 >>> splits.train.n_queries + splits.validation.n_queries == data.n_queries
 True

@@ -235,7 +235,7 @@ class NetRanker(TransformingRanker):
     def _score_by_torch(self, table: Features, query: IntArray) -> Float32Array:
         import torch  # noqa: PLC0415 - slow to import
 
-        from directranker.rankers.nets.torch_scores import score_rows  # noqa: PLC0415 - slow to import
+        from directranker.rankers.nets.torch_scores import score_with_torch  # noqa: PLC0415 - slow to import
 
         table, transform = as_row_transform(self.transform_, table, query)
         net, shape, scores = self.net_.eval(), self._input_shape(), np.empty(len(table), dtype=np.float32)
@@ -244,7 +244,7 @@ class NetRanker(TransformingRanker):
             rows = slice(start, start + block_rows)
             # A copy, since torch warns about read-only memory.
             encoded = np.array(transform.transform(table[rows]), dtype=np.float32, order="C")
-            scores[rows] = score_rows(net, torch.from_numpy(encoded).reshape(-1, *shape))
+            scores[rows] = score_with_torch(net, torch.from_numpy(encoded).reshape(-1, *shape))
         return scores
 
     def _get_scorer(self) -> PerceptronScorer | None:

@@ -1,8 +1,8 @@
 """The matrix products of a perceptron in one fixed order of summation, as numba kernels and in NumPy.
 
 Both add in the same order and round each product and each sum separately. So they give the same bits, for a
-row at any position in any batch. NumPy scores the first rows of a process, since importing numba takes longer.
-Tables and sums must be allocate_aligned by `allocate_aligned`: otherwise the kernels take twice as long.
+row at any position in any batch. NumPy scores the first rows of a process: importing numba would take longer.
+Tables and sums must be aligned by `allocate_aligned`: otherwise the kernels take twice as long.
 
 A wide layer is cut into tiles of 64 outputs, which stay in the L1 cache for several rows. That is about as
 fast as torch's matrix products, whose last bits depend on the position of a row.
@@ -53,7 +53,7 @@ class BinTables(NamedTuple):
     per_width: FloatArray
     """1 / width of the bin that begins at each edge; 0 for the last edge of a feature."""
     filled: Float32Array
-    """The summed weights of all bins below the edge, (n_entries, n_outputs); for a missing value, its weights."""
+    """The summed weights of all bins below the edge, (n_entries, n_outputs), or those of a missing value."""
     weight: Float32Array
     """The weights of the bin that begins at the edge; 0 where there is none."""
 
@@ -71,7 +71,7 @@ def allocate_aligned(shape: tuple[int, ...]) -> Float32Array:
 
 
 def add_bins(rows: Float32Array, tables: BinTables, sums: Float32Array, *, use_kernels: bool) -> Float32Array:
-    """Add the contributions of the bins of each row to its sums, in entry."""
+    """Add the contributions of the bins of each row to its sums, in place."""
     (_add_bins if use_kernels else _add_bins_numpy)(rows, *tables, sums)
     return sums
 
@@ -79,7 +79,7 @@ def add_bins(rows: Float32Array, tables: BinTables, sums: Float32Array, *, use_k
 def add_products(
     rows: Float32Array, weight: Float32Array, sums: Float32Array, *, use_kernels: bool
 ) -> Float32Array:
-    """Add rows · weight to the sums, in entry; weight is (n_inputs, n_outputs), or `split_into_tiles` of it.
+    """Add rows · weight to the sums, in place; weight is (n_inputs, n_outputs), or `split_into_tiles` of it.
 
     Columns of rows beyond n_inputs are ignored.
     """

@@ -266,7 +266,7 @@ def _pad_outputs(weight: Float32Array, multiple: int) -> Float32Array:
 
 
 def _build_bin_tables(transform: PiecewiseLinear, weight: Float32Array) -> BinTables:
-    """Build the tables of the first layer; an encoding has a column per bin and one per missing-value mark."""
+    """Build the tables of the first layer; the encoding has a column per bin and per missing-value mark."""
     offsets, edges = transform.edge_offsets_, transform.edges_
     n_entries = len(edges) + len(offsets) - 1
     filled, bin_weight = (allocate_aligned((n_entries, weight.shape[1])) for _ in range(2))

@@ -2,19 +2,19 @@
 
 Torch selects a routine by batch size and number of threads, and some routines round a row differently at
 another position of the batch: layers with few outputs do, by the row's memory alignment, which repeats every
-four rows. So a net gets blocks of 64 rows on one thread, the last block padded, if a test shows that a row has
-the same features at each position and beside any others. Or it gets each row four times in succession, if the
-first of the four is always the same. A net that fails both tests, for example because it averages over its
-batch, gets its rows one by one. So does a net with so much work per row that blocks would not be faster; it
-keeps torch's threads.
+four rows. So a net gets blocks of 64 rows on one thread, the last block padded, if a test shows that a row
+has the same features at each position and beside any others. Or it gets each row four times in succession, if
+the first of the four is always the same. A net that fails both tests, for example because it averages over
+its batch, gets its rows one by one. So does a net with so much work per row that blocks would not be faster;
+it keeps torch's threads.
 
 >>> from directranker.nn import DirectRankerNet
 >>> net = DirectRankerNet.build((4,), feature_net=torch.nn.Linear(4, 64), random_state=0).eval()
 >>> select_batching(net.feature_net, (4,))
 Batching(block_rows=64, copies=1, one_thread=True)
 >>> X = torch.rand(100, 4)
->>> scores = score_rows(net, X)
->>> bool((score_rows(net, X[40:47]) == scores[40:47]).all())
+>>> scores = score_with_torch(net, X)
+>>> bool((score_with_torch(net, X[40:47]) == scores[40:47]).all())
 True
 """
 
@@ -34,7 +34,7 @@ from directranker.arrays import Float32Array
 from directranker.nn import DirectRankerNet
 from directranker.rankers.nets.perceptron_kernels import compute_weighted_sums
 
-__all__ = ["Batching", "score_rows", "select_batching"]
+__all__ = ["Batching", "score_with_torch", "select_batching"]
 
 N_TESTED_ROWS, N_MIXED_BLOCKS = 16, 16
 MIN_SINGLE_ROW_WORK = 5e7  # multiplications per row, about, from which blocks are not faster
@@ -54,7 +54,7 @@ SINGLE_ROWS = Batching(1, 1, one_thread=True)
 SINGLE_ROWS_ON_ALL_THREADS = Batching(1, 1, one_thread=False)
 
 
-def score_rows(net: DirectRankerNet, X: Tensor) -> Float32Array:
+def score_with_torch(net: DirectRankerNet, X: Tensor) -> Float32Array:
     """Score documents by a net in evaluation mode; a score depends on its document only."""
     batching = select_batching(net.feature_net, tuple(X.shape[1:]))
     head = net.head.weight.detach().cpu().numpy()

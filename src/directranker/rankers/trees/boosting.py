@@ -1,4 +1,4 @@
-"""Training data as LightGBM data sets: binned without a copy of the features, in queries of limited length."""
+"""Training data as LightGBM data sets: binned without a copy of the features, long queries split."""
 
 from __future__ import annotations
 

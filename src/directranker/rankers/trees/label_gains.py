@@ -1,8 +1,8 @@
 """Labels of any kind as LightGBM needs them: integer codes from 0, and the gain of each code.
 
 The gain of a label y is 2^y − 1, as in NDCG; labels below 0 are shifted to start at 0. Where labels span more
-than 31, so that all gains but the highest would vanish, the gain is linear: the distance from the lowest label
-as a fraction of that of the highest.
+than 31, so that all gains but the highest would vanish, the gain is linear: the distance from the lowest
+label as a fraction of that of the highest.
 
 >>> codes, gains = encode_labels(np.array([0.5, 4.0, 0.0, 0.5]))
 >>> codes.tolist(), [round(gain, 3) for gain in gains]

@@ -77,15 +77,15 @@ RULES: dict[str, Rule] = {
 class LambdaMART(Ranker):
     """Boosted trees (LightGBM) that optimise NDCG or MAP.
 
-    A missing value (nan) goes to the side of a split where it fits better. The weight of a document multiplies
-    its gradient. Queries of more than 10,000 documents are partitioned at random into smaller ones.
+    A missing value (nan) goes to the side of a split where it fits better. Gradients are multiplied by the
+    weights of documents. Queries of more than 10,000 documents are partitioned at random into smaller ones.
 
     Parameters
     ----------
     metric
-        The metric of early stopping, and the one that `pair_weight="metric"` optimises: `"ndcg@10"`, `"map"`, …
-        in the paper's convention, in which labels of at least 1 are relevant; `"ndcg@10:graded"`; or a
-        `Metric`. With another `pair_weight` it can be any metric.
+        The metric of early stopping, and the one that `pair_weight="metric"` optimises: `"ndcg@10"`,
+        `"map"`, … in the paper's convention, in which labels of at least 1 are relevant; `"ndcg@10:graded"`;
+        or a `Metric`. With another `pair_weight` it can be any metric.
     pair_weight
         The weight of a pair of documents:
 
