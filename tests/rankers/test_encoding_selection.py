@@ -93,9 +93,8 @@ def test_cross_validation_ends_once_the_difference_is_significant(
 def test_four_standard_errors_are_significant() -> None:
     rng = np.random.default_rng(0)
     differences = rng.normal(size=50)
-    differences = (
-        (differences - differences.mean()) / differences.std(ddof=1) * np.sqrt(50)
-    )  # a standard error of 1
+    # A standard error of 1.
+    differences = (differences - differences.mean()) / differences.std(ddof=1) * np.sqrt(50)
     costs = np.full(50, 100.0)
     for sign in (-1, 1):
         assert not encoding_selection._is_significant(costs + differences + sign * 3.9, costs)

@@ -18,7 +18,7 @@ from directranker.nn import FEATURE_ACTIVATIONS
 from directranker.rankers.linear import base as linear
 from directranker.rankers.nets import net_ranker, perceptron_scores
 from directranker.rankers.nets.layer_functions import ACTIVATIONS
-from directranker.rankers.nets.perceptron_scores import build_scorer
+from directranker.rankers.nets.perceptron_scores import build_scorer, compute_layer_shapes
 
 RNG = np.random.default_rng(0)
 

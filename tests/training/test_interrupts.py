@@ -67,12 +67,7 @@ def press_ctrl_c_in(function: Callable[..., Any], at_call: int, n_calls: list[in
 
 
 def small(**parameters: Any) -> DirectRanker:
-    defaults: dict[str, Any] = {
-        "hidden_layers": (8,),
-        "teacher": None,
-        "transform": "auto",
-        "random_state": 0,
-    }
+    quick: dict[str, Any] = {"hidden_layers": (8,), "teacher": None, "transform": "auto", "random_state": 0}
     return DirectRanker(**quick | {"early_stopping": False, "max_epochs": 2} | parameters)
 
 
