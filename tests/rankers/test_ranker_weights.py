@@ -33,8 +33,8 @@ def test_weights_of_a_data_set_are_in_its_own_order(data: RankingDataset) -> Non
     for part in (mixed, mixed.split(0.5, random_state=0)[1]):
         weight = 1 + (part.features[:, 0] > np.median(part.features[:, 0])) * 9.0
         fitted = RankSVM(tol=1e-8).fit(part, sample_weight=weight)
-        as_arrays = RankSVM(tol=1e-8).fit(part.features, part.relevance, qid=part.qid, sample_weight=weight)
-        np.testing.assert_allclose(fitted.coef_, as_arrays.coef_, rtol=1e-5, atol=1e-7)
+        from_arrays = RankSVM(tol=1e-8).fit(part.features, part.relevance, qid=part.qid, sample_weight=weight)
+        np.testing.assert_allclose(fitted.coef_, from_arrays.coef_, rtol=1e-5, atol=1e-7)
         assert not np.allclose(fitted.coef_, RankSVM(tol=1e-8).fit(part).coef_, rtol=1e-2)
 
 
