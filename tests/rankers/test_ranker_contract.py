@@ -27,7 +27,18 @@ from directranker import (
 )
 from directranker.rankers import DirectRanker, Ranker, RankSVM
 
-from quick_rankers import as_arrays
+from quick_rankers import RANKERS, as_arrays
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(60))
+
+
+@pytest.fixture(params=RANKERS)
+def ranker(request: pytest.FixtureRequest) -> Ranker:
+    unfitted: Ranker = clone(RANKERS[request.param])
+    return unfitted
 
 
 def test_it_is_better_than_chance(ranker: Ranker) -> None:

@@ -9,11 +9,22 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from directranker import DataError, RankingDataset, evaluate
+from directranker import DataError, RankingDataset, evaluate, example_dataset
 from directranker.encoding.names import TRANSFORMS
 from directranker.rankers import AdaRank, DirectRanker, Ranker, RankSVM
 
 from quick_rankers import QUICK, RANKERS, as_arrays
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(60))
+
+
+@pytest.fixture(params=RANKERS)
+def ranker(request: pytest.FixtureRequest) -> Ranker:
+    unfitted: Ranker = clone(RANKERS[request.param])
+    return unfitted
 
 
 def test_a_data_set_has_one_order_of_rows(data: RankingDataset) -> None:

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from directranker import RankingDataset
+from directranker import RankingDataset, example_dataset
 from directranker.metrics import Metric
 from directranker.rankers import DirectRanker, Ranker, RankSVM
 from directranker.rankers.validation import split_off_validation
 from directranker.training.data import TrainingData
 
 from quick_rankers import QUICK, RANKERS, as_arrays
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return example_dataset().select(range(60))
 
 
 def test_weights_count(data: RankingDataset) -> None:
