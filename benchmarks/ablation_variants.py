@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from directranker import DirectRanker, RankingDataset
 from directranker.costs import Objective
 from directranker.rankers import LambdaMART
-from directranker.rankers.ensemble import deviation_within
-from directranker.rankers.nets.distillation import resolve_teacher, soft_targets_of
+from directranker.rankers.ensemble import within_query_deviation
+from directranker.rankers.nets.distillation import compute_soft_targets, resolve_teacher
 from directranker.rankers.nets.objective_cost import ObjectiveCost
-from directranker.rankers.training_data import TrainingData
 from directranker.training.batches import Batch
+from directranker.training.data import TrainingData
 
 __all__ = [
     "AllAndNeighbours",
@@ -196,8 +196,8 @@ class MixedCosts(DirectRanker):
 
     other = Objective("softmax", reduction="queries")
 
-    def _cost(self) -> MixedCost:
-        return MixedCost(self._objective(), self.max_pairs, other=self.other)
+    def _build_cost(self) -> MixedCost:
+        return MixedCost(self._build_objective(), self.max_pairs, other=self.other)
 
 
 class AllAndNeighbours(MixedCosts):
@@ -231,7 +231,7 @@ class Blended:
         """The mixture of both scores."""
         query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
         scores = (one.predict(data) for one in (self.net, self.trees))
-        net, trees = (one / (deviation_within(one, query) or 1.0) for one in scores)
+        net, trees = (one / (within_query_deviation(one, query) or 1.0) for one in scores)
         return np.asarray((1 - self.share) * net + self.share * trees)
 
 
@@ -244,15 +244,13 @@ class Stacked:
         self.seed = random_state
 
     def fit(self, train: RankingDataset, *, eval_set: RankingDataset) -> Stacked:
-        """Trees on all of train score what comes later, those of beliefs score train itself."""
+        """Trees on all of train score what comes later, out-of-fold trees score train itself."""
         self.trees.fit(train, eval_set=eval_set)
-        parts = [
-            TrainingData(part.features, None, part.relevance, part.offsets) for part in (train, eval_set)
-        ]
+        parts = [TrainingData.from_dataset(part) for part in (train, eval_set)]
         teacher = resolve_teacher("trees", parts[0])
         if teacher is None:
             raise ValueError("trees are a teacher")
-        unseen = soft_targets_of(teacher, parts[0], parts[1], seed=self.seed, progress=False).logits
+        unseen = compute_soft_targets(teacher, parts[0], parts[1], seed=self.seed, progress=False).logits
         later = self.trees.predict(eval_set)
         unseen = unseen * (later.std() / max(unseen.std(), 1e-12))  # both are unseen, so on one scale
         self.net.fit(with_feature(train, unseen), eval_set=with_feature(eval_set, later))

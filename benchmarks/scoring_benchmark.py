@@ -32,7 +32,7 @@ HIDDEN_LAYERS = ((64,), (200, 100, 50, 25, 5), (512, 256), (1024, 512))
 
 
 def main() -> None:
-    """Print how many times as long as one call over all rows each way takes."""
+    """Print how many times as long as one call over all rows each batching takes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,22 +54,24 @@ def main() -> None:
             partial(_by_torch, ranker.net_, X),
         )
     svm = RankSVM(transform="none").fit(*training, qid=qid[:2000])
-    sums = partial(_weighted_sums, X, svm.coef_, compiled_way=True)
+    sums = partial(_weighted_sums, X, svm.coef_, use_kernels=True)
     _print_ratio("linear, the sums alone", sums, lambda: X @ svm.coef_.astype(np.float32))
     for hidden_layers in HIDDEN_LAYERS[:3]:
         built = DirectRankerNet.build((N_FEATURES,), feature_net=_feature_net(hidden_layers), random_state=0)
         net = built.eval()
         whole, rows = partial(_by_torch, net, X), torch.from_numpy(X)
-        way = torch_scores.way_of(net.feature_net, (N_FEATURES,))
+        batching = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
         name = f"feature_net {hidden_layers}"
         _print_ratio(
-            f"{name}, 64 rows, copies: {way.copies}", partial(torch_scores.scores_of_rows, net, rows), whole
+            f"{name}, 64 rows, copies: {batching.copies}",
+            partial(torch_scores.score_with_torch, net, rows),
+            whole,
         )
-        torch_scores._WAYS[net.feature_net] = {(N_FEATURES,): torch_scores.ALONE}
+        torch_scores._BATCHINGS[net.feature_net] = {(N_FEATURES,): torch_scores.SINGLE_ROWS}
         some = rows[: n_documents // 20]
         _print_ratio(
             f"{name}, row by row",
-            partial(torch_scores.scores_of_rows, net, some),
+            partial(torch_scores.score_with_torch, net, some),
             partial(_by_torch, net, X[: len(some)]),
         )
 

@@ -30,8 +30,7 @@ from directranker.encoding import Standard, Unchanged
 from directranker.nn import DirectRankerNet
 from directranker.rankers import DirectRanker
 from directranker.rankers.nets.objective_cost import ObjectiveCost
-from directranker.training import Batches, QueryGroups, TrainingOptions, train
-from directranker.training.batches import EncodedFeatures
+from directranker.training import Batches, EncodedFeatures, TrainingData, TrainingOptions, train
 
 from measuring import compare, machine, print_ratios, seconds_of
 from mslr_like import mslr_like
@@ -45,21 +44,20 @@ class Epoch:
     """One epoch of a net over a data set, in the ways that are compared."""
 
     def __init__(self, data: RankingDataset, hidden: tuple[int, ...]) -> None:
-        self.lists = QueryGroups(data.relevance, data.offsets)
         table = Standard().fit_transform(data.features)
-        query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-        self.features = EncodedFeatures(table, Unchanged().fit(table[:100]), query, torch.device("cpu"))
+        documents = TrainingData(table, None, data.relevance, data.offsets)
+        self.features = EncodedFeatures(documents, Unchanged().fit(table[:100]), torch.device("cpu"))
         self.net = DirectRankerNet.build(
             (data.n_features,), hidden_layers=hidden, head_activation="half_tanh", random_state=0
         )
         self.cost = ObjectiveCost(Objective("cross_entropy"))
         self.options = TrainingOptions(max_epochs=1, batch_queries=BATCH, progress=False, learning_rate=1e-4)
-        self.batches = list(Batches(self.lists, BATCH, 0).epoch(0))
-        self.gathered = [self.features.of(batch.rows) for batch in self.batches]
+        self.batches = list(Batches(documents, BATCH, 0).epoch(0))
+        self.gathered = [self.features.select(batch.rows) for batch in self.batches]
 
     def ours(self) -> None:
         """All of it: gather, forward, all pairs, backward, step."""
-        train(self.net, self.cost, self.features, self.lists, self.options)
+        train(self.net, self.cost, self.features, self.options)
 
     def bare(self) -> None:
         """Forward and backward on batches that lie ready; no pairs, no step."""
@@ -78,7 +76,7 @@ class Epoch:
             rows[places] = batch.rows
             labels = torch.full(places.shape, float("nan"))
             labels[torch.from_numpy(places)] = torch.from_numpy(batch.relevance).float()
-            X = self.features.of(rows.ravel())
+            X = self.features.select(rows.ravel())
             scores = self.net(X).reshape(places.shape)
             difference = scores[:, :, None] - scores[:, None, :]
             pairs = labels[:, :, None] > labels[:, None, :]

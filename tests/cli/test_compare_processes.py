@@ -15,7 +15,7 @@ import pytest
 from comparisons import OPTIONS, command, environment, finished_comparison, n_cells, start, table
 
 from directranker.experiments.folder import status_of
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 
 
 @pytest.fixture(scope="module")
@@ -101,5 +101,5 @@ def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) 
     assert "documents per query" in output
     assert re.match(r"directranker: interrupted; \d+ of \d+ cells are kept in first, and the same", errors)
     status = status_of(tmp_path / "first")
-    assert set(status) == set(registered())
+    assert set(status) == set(load_registry())
     assert {count.total for count in status.values()} == {6, 6 * 3, 6 * 4}  # final trainings, and choices

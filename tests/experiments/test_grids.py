@@ -10,28 +10,28 @@ import pytest
 from sklearn.model_selection import ParameterGrid
 
 from directranker.experiments.grids import NAMES, as_grid, named_grid
-from directranker.rankers.registry import registered, select_rankers
+from directranker.rankers.registry import load_registry, select_rankers
 
 
 def test_contenders_are_chosen_by_name_once_and_in_order() -> None:
     assert [one.name for one in select_rankers("RankSVM, AdaRank,RankSVM")] == ["RankSVM", "AdaRank"]
-    assert [one.name for one in select_rankers("all")] == list(registered())
+    assert [one.name for one in select_rankers("all")] == list(load_registry())
     assert [one.name for one in select_rankers(["ListNet"])] == ["ListNet"]
     with pytest.raises(ValueError, match="no ranker is named"):
         select_rankers(" , ")
 
 
 def test_each_call_makes_a_new_ranker() -> None:
-    for contender in registered().values():
+    for contender in load_registry().values():
         assert contender.make() is not contender.make()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_of_the_named_grids_is_taken_by_its_ranker(name: str) -> None:
-    assert set(named_grid(name)) == set(registered())
+    assert set(named_grid(name)) == set(load_registry())
     for ranker, choices in named_grid(name).items():
         for candidate in ParameterGrid(choices):
-            changed = registered()[ranker].make().set_params(**candidate).get_params()
+            changed = load_registry()[ranker].make().set_params(**candidate).get_params()
             assert {key: changed[key] for key in candidate} == candidate
     as_grid(named_grid(name))  # what is built in passes the same checks as what comes from a file
 

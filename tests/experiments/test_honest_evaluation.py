@@ -16,7 +16,7 @@ from directranker import Fold, RankingDataset, evaluate_per_query
 from directranker.experiments.comparison import compare_rankers
 from directranker.experiments.protocol import rotated_folds
 from directranker.experiments.results import Comparison
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 
 METRIC = "ndcg@10"
 N_QUERIES, N_DOCUMENTS = 90, 12
@@ -111,7 +111,7 @@ def by_what_the_test_part_tells() -> dict[str, Comparison]:
     }
 
 
-@pytest.mark.parametrize("ranker", registered())
+@pytest.mark.parametrize("ranker", load_registry())
 def test_permuted_labels_give_chance(ranker: str, of_permuted_labels: tuple[list[Fold], Comparison]) -> None:
     folds, comparison = of_permuted_labels
     chance = np.concatenate(
@@ -131,7 +131,7 @@ def test_permuted_labels_give_chance(ranker: str, of_permuted_labels: tuple[list
     assert abs(above.mean()) < 3 * above.std(ddof=1) / np.sqrt(len(above))
 
 
-@pytest.mark.parametrize("ranker", registered())
+@pytest.mark.parametrize("ranker", load_registry())
 def test_the_labels_of_the_test_part_raise_no_score(
     ranker: str, by_what_the_test_part_tells: dict[str, Comparison]
 ) -> None:
@@ -142,7 +142,7 @@ def test_the_labels_of_the_test_part_raise_no_score(
     assert (scores["label"] + scores["opposite"]) / 2 < scores["noise"] + 0.03
 
 
-@pytest.mark.parametrize("ranker", registered())
+@pytest.mark.parametrize("ranker", load_registry())
 def test_nothing_is_chosen_by_the_test_part(
     ranker: str, by_what_the_test_part_tells: dict[str, Comparison]
 ) -> None:

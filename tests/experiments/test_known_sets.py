@@ -13,7 +13,7 @@ from directranker.data.folds import SPLITS
 from directranker.experiments.known_sets import KnownSet, known_set
 from directranker.experiments.protocol import by_protocol, open_folds, rotated_folds
 from directranker.experiments.published import published_seconds, published_value
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_published_figures_are_those_of_the_tables() -> None:
 
 
 def test_every_ranker_of_the_paper_takes_part() -> None:
-    in_table = [name for name in registered() if published_value(name, "MQ2008", "map")]
+    in_table = [name for name in load_registry() if published_value(name, "MQ2008", "map")]
     assert len(in_table) == 8
     for name in in_table:
         for data in ("MSLR-WEB10K", "MQ2007"):

@@ -199,7 +199,7 @@ COMPILED_LATE = """
 import gc, sys
 from directranker import example_dataset
 from directranker.compilation import _Kernel
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 from directranker.experiments.first_compilation import compiling_works
 from directranker.model_selection.jobs import configured
 from directranker.model_selection.fitting import (
@@ -211,7 +211,7 @@ def compiled():
     return {(kernel.__name__, str(one)) for kernel in kernels for one in kernel._machine_code.signatures}
 
 train, test = example_dataset().binarise(1).split(0.9, random_state=0)
-ranker = without_bar(configured(registered()[sys.argv[1]].make(), {}, 1))
+ranker = without_bar(configured(load_registry()[sys.argv[1]].make(), {}, 1))
 if sys.argv[2] == "warm-up":
     _warm_up(ranker, train.n_features, validated=True)
 else:

@@ -1,4 +1,4 @@
-"""Labels that the metric of early stopping does not count: it is off, and a warning says so."""
+"""Where the metric of early stopping is constant, early stopping is off with a warning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from directranker import RankingDataset, TrainingWarning, example_dataset
 from directranker.rankers import DirectRanker, ESRank, LambdaMART, Ranker
 from directranker.rankers.nets.distillation import resolve_teacher
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
 QUICK: dict[str, Any] = {"teacher": None, "transform": "standard", "hidden_layers": 8, "random_state": 0}
 NET = DirectRanker(**QUICK, max_epochs=5, patience=2)
@@ -31,7 +31,7 @@ def test_labels_below_0(ranker: Ranker, data: RankingDataset) -> None:
         ranker.fit(data.features, labels, qid=data.qid)
     assert len(ranker.history_) == 5
     assert {record.metric for record in ranker.history_} == {None}
-    # As early stopping is off, nothing was held out.
+    # Early stopping is off, so nothing was held out.
     scores = ranker.predict(data)
     whole = ranker.set_params(early_stopping=False).fit(data.features, labels, qid=data.qid)
     np.testing.assert_array_equal(whole.predict(data), scores)
@@ -48,7 +48,7 @@ def test_an_eval_set_of_equal_labels(ranker: Ranker, data: RankingDataset) -> No
         clone(ranker).set_params(early_stopping=False).fit(data, eval_set=nothing)
 
 
-def test_rates_between_0_and_1(data: RankingDataset) -> None:
+def test_click_rates_between_0_and_1(data: RankingDataset) -> None:
     rates = data.relevance / 10
     with pytest.warns(TrainingWarning, match="counts under ndcg@10:paper.* such as 'ndcg@10:graded'"):
         clone(TREES).set_params(metric="ndcg@10").fit(data.features, rates, qid=data.qid)
@@ -58,25 +58,25 @@ def test_rates_between_0_and_1(data: RankingDataset) -> None:
     teacher.set_params(n_estimators=3).fit(data.features, rates, qid=data.qid)
 
 
-def test_stars_that_are_all_relevant(data: RankingDataset) -> None:
+def test_labels_that_are_all_relevant(data: RankingDataset) -> None:
     stars = data.relevance + 1
     for ranker in (NET, TREES):
         binary = clone(ranker).set_params(metric="ndcg@10")
         with pytest.warns(
             TrainingWarning, match="off: every order .* from 1 to 5: .*at a higher one"
-        ) as told:
+        ) as warned:
             binary.fit(data.features, stars, qid=data.qid)
-        assert [warning.filename for warning in told] == [__file__]
+        assert [warning.filename for warning in warned] == [__file__]
         assert {record.metric for record in binary.history_} == {None}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(TREES).fit(data.features, stars, qid=data.qid)
-        with pytest.raises(UserWarning, match="the score says nothing: every order of the documents"):
+        with pytest.raises(UserWarning, match="the score is meaningless: every order of the documents"):
             TREES.fit(data).score(data.features, stars, qid=data.qid)
 
 
-def test_what_is_held_out_can_be_measured(data: RankingDataset) -> None:
-    # One query of labels from 1 on: the others can neither be climbed nor tell when to stop.
+def test_the_metric_is_not_constant_on_the_validation_split(data: RankingDataset) -> None:
+    # One query has labels of at least 1; on the others the metric is constant.
     labels = data.relevance / 10
     labels[: data.offsets[1]] = np.arange(data.offsets[1]) % 2
     for seed in range(5):

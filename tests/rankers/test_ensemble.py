@@ -1,4 +1,4 @@
-"""An ensemble: members that differ as they are told, and the mean of what they say."""
+"""Ensembles: members that differ as requested, and the mean of their scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from directranker import (
 )
 from directranker.order import check_order
 from directranker.rankers import ensemble as ensemble_module
-from directranker.rankers.ensemble import deviation_within
+from directranker.rankers.ensemble import within_query_deviation
 
 QUICK: dict[str, Any] = {
     "max_epochs": 1,
@@ -43,7 +43,7 @@ def transforms_of(ensemble: Ensemble) -> list[Any]:
     return [member.get_params()["transform"] for member in ensemble.rankers_]
 
 
-def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDataset) -> None:
+def test_members_alternate_with_and_without_per_query_features(data: RankingDataset) -> None:
     ensemble = Ensemble(DirectRanker(**QUICK), 3, random_state=0).fit(data)
     assert transforms_of(ensemble) == ["in-context", "piecewise-linear", "in-context"]
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
@@ -52,7 +52,7 @@ def test_members_see_documents_in_their_lists_and_by_themselves(data: RankingDat
     widths = [np.sqrt(np.mean(np.concatenate([s - s.mean() for s in one]) ** 2)) for one in of_queries]
     mean = np.mean([one / width for one, width in zip(scores, widths, strict=True)], axis=0)
     np.testing.assert_allclose(ensemble.predict(data), mean, rtol=1e-5, atol=1e-6)
-    assert deviation_within(scores[0], query) == pytest.approx(widths[0])
+    assert within_query_deviation(scores[0], query) == pytest.approx(widths[0])
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_seeds_only(ranker: DirectRanker, vary: Any, data: RankingDataset) -> No
         (100, 29, "piecewise-linear"),
         (10, 299, "piecewise-linear"),
         (10, 300, "in-context"),
-        (3000, 1, "piecewise-linear"),  # one list: all there is to see
+        (3000, 1, "piecewise-linear"),  # one query
     ],
 )
-def test_little_data_has_no_context(length: int, n_queries: int, first: str) -> None:
+def test_small_data_has_no_per_query_features(length: int, n_queries: int, first: str) -> None:
     rng = np.random.default_rng(0)
     n = length * n_queries
     X, y = rng.normal(size=(n, 2)), rng.integers(3, size=n)
@@ -107,17 +107,17 @@ def test_values_are_taken_in_turn_and_saved(data: RankingDataset, tmp_path: Path
         ({"alpha": []}, r"vary has \[\] for alpha"),
     ],
 )
-def test_other_words_are_refused(vary: Any, message: str, data: RankingDataset) -> None:
+def test_an_invalid_vary_raises(vary: Any, message: str, data: RankingDataset) -> None:
     with pytest.raises(TypeError, match=message):
         Ensemble(RankSVM(), 2, vary=vary).fit(data)
 
 
-def test_a_parameter_that_is_not_there(data: RankingDataset) -> None:
+def test_an_unknown_parameter_raises(data: RankingDataset) -> None:
     with pytest.raises(ValueError, match="Invalid parameter 'width'"):
         Ensemble(RankSVM(), 2, vary={"width": [1]}).fit(data)
 
 
-def test_without_context_a_document_has_one_score_and_comparisons_are_an_order(data: RankingDataset) -> None:
+def test_without_per_query_features_comparisons_are_an_order(data: RankingDataset) -> None:
     ensemble = Ensemble(DirectRanker(**QUICK), 3, vary=None, random_state=0).fit(data)
     scores = ensemble.predict(data)
     alone = [ensemble.predict(data.features[row : row + 1])[0] for row in range(5)]
@@ -127,22 +127,22 @@ def test_without_context_a_document_has_one_score_and_comparisons_are_an_order(d
     assert check_order(ensemble.compare, data.features[:30], batched=True).is_order
 
 
-def test_a_member_that_knows_nothing_adds_nothing(data: RankingDataset) -> None:
+def test_a_member_with_constant_scores_has_factor_0(data: RankingDataset) -> None:
     X, qid = np.repeat([[1.0, 1.0], [2.0, 2.0]], 20, axis=0), np.repeat([0, 1], 20)  # constant in each query
     ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(X, np.arange(40) % 2, qid=qid)
     assert ensemble.factors_.tolist() == [0, 0]
     assert not ensemble.predict(np.ones((3, 2))).any()
 
 
-def test_large_data_are_scaled_by_some_of_it(monkeypatch: pytest.MonkeyPatch, data: RankingDataset) -> None:
+def test_large_data_is_scaled_by_a_sample(monkeypatch: pytest.MonkeyPatch, data: RankingDataset) -> None:
     whole = Ensemble(RankSVM(), 1, random_state=0).fit(data)
-    monkeypatch.setattr(ensemble_module, "SCORED_DOCUMENTS", 1000)
-    some = Ensemble(RankSVM(), 1, random_state=0).fit(data)
-    assert some.factors_ != whole.factors_
-    np.testing.assert_allclose(some.factors_, whole.factors_, rtol=0.2)
+    monkeypatch.setattr(ensemble_module, "MAX_SCALED_DOCUMENTS", 1000)
+    sampled = Ensemble(RankSVM(), 1, random_state=0).fit(data)
+    assert sampled.factors_ != whole.factors_
+    np.testing.assert_allclose(sampled.factors_, whole.factors_, rtol=0.2)
 
 
-def test_an_ensemble_without_a_scale_is_told(data: RankingDataset, tmp_path: Path) -> None:
+def test_an_ensemble_without_factors_raises(data: RankingDataset, tmp_path: Path) -> None:
     ensemble = Ensemble(RankSVM(), 2, random_state=0).fit(data)
     del ensemble.factors_
     ensemble.save(tmp_path / "model")

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, with what a ranker cannot do listed and explained."""
+"""scikit-learn's estimator checks, with the expected failures of rankers explained."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ RANKERS = [
 
 
 def expected_failures(_: Ranker) -> dict[str, str]:
-    """Checks that cannot hold for a ranker, and why."""
+    """Return the checks that cannot hold for a ranker, and why."""
     return {
         "check_sample_weight_equivalence_on_dense_data": (
-            "a document that stands twice weighs as much as one of weight 2, but batches and the part held "
-            "out for early stopping are then other ones"
+            "a repeated document has the same weight as one document of weight 2, but batches and the "
+            "validation split differ"
         ),
     }
 

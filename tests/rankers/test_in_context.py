@@ -1,4 +1,4 @@
-"""A ranker that sees a document beside its list: an order within each query, and saved like any other."""
+"""Rankers with per-query features: an order within each query, saved like any other."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ def ranker(data: RankingDataset) -> DirectRanker:
     return DirectRanker(transform="in-context", max_epochs=2, random_state=0).fit(data)
 
 
-def test_within_a_list_r_is_an_order(ranker: DirectRanker, data: RankingDataset) -> None:
+def test_within_a_query_r_is_an_order(ranker: DirectRanker, data: RankingDataset) -> None:
     scores = ranker.predict(data).astype(np.float64)
     for start, stop in pairwise(data.offsets.tolist()):
-        own = scores[start:stop]
-        r = compare_scores(own[:, None], own[None, :], ranker.head_activation).astype(np.float64)
+        query_scores = scores[start:stop]
+        r = compare_scores(query_scores[:, None], query_scores[None, :], ranker.head_activation).astype(
+            np.float64
+        )
         assert check_comparisons(r).is_order
 
 
-def test_the_list_matters(ranker: DirectRanker, data: RankingDataset) -> None:
+def test_scores_depend_on_the_query(ranker: DirectRanker, data: RankingDataset) -> None:
     whole = ranker.predict(data)[:5]
     assert not np.allclose(ranker.predict(data.features[:5]), whole)
     first = slice(0, int(data.offsets[1]))
@@ -47,9 +49,7 @@ def test_it_is_saved(ranker: DirectRanker, data: RankingDataset, tmp_path: Path)
     assert np.array_equal(load_ranker(tmp_path / "model").predict(data), ranker.predict(data))
 
 
-def test_bins_are_summed_as_the_formed_encoding_is_multiplied(
-    ranker: DirectRanker, data: RankingDataset
-) -> None:
+def test_scores_of_bins_equal_those_of_the_encoding(ranker: DirectRanker, data: RankingDataset) -> None:
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     encoded = ranker.transform_.transform(data.features, qid=query)
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_bins_are_summed_as_the_formed_encoding_is_multiplied(
     np.testing.assert_allclose(ranker.predict(data), formed, rtol=1e-4, atol=1e-5)
 
 
-def test_training_on_bins_is_training_on_the_formed_encoding(data: RankingDataset) -> None:
+def test_training_on_bins_equals_training_on_the_encoding(data: RankingDataset) -> None:
     options: dict[str, Any] = {
         "max_epochs": 3,
         "dropout": 0.0,
@@ -76,7 +76,7 @@ def test_training_on_bins_is_training_on_the_formed_encoding(data: RankingDatase
     )
 
 
-def test_documents_are_compared_in_one_list(ranker: DirectRanker, data: RankingDataset) -> None:
+def test_documents_are_compared_in_one_query(ranker: DirectRanker, data: RankingDataset) -> None:
     first, second = data.features[:6], data.features[6:12]
     r = ranker.compare(first, second)
     np.testing.assert_array_equal(r, -ranker.compare(second, first))
@@ -93,7 +93,7 @@ def test_a_difference_is_explained_by_features(ranker: DirectRanker, data: Ranki
     assert abs(explanation.residual) < 0.05 * abs(explanation.difference)
 
 
-def test_bins_that_do_not_fit_are_refused(ranker: DirectRanker) -> None:
+def test_inconsistent_bins_raise(ranker: DirectRanker) -> None:
     transform = copy.deepcopy(ranker.transform_)
     transform._check_fitted(transform.n_features_in_)
     transform.edge_offsets_ = transform.edge_offsets_[: transform.n_features_in_ + 1]

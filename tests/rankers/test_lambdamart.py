@@ -1,4 +1,4 @@
-"""LambdaMART: what it adds to the contract."""
+"""LambdaMART, beyond the contract of all rankers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from directranker import (
 )
 from directranker.rankers import LambdaMART
 from directranker.rankers.rounds import RoundRecord
-from directranker.rankers.training_data import TrainingData
-from directranker.rankers.trees.boosting import SAMPLED_ROWS, binned, in_short_lists
-from directranker.rankers.trees.label_gains import label_gains
+from directranker.rankers.trees.boosting import SAMPLED_ROWS, build_dataset, split_long_queries
+from directranker.rankers.trees.label_gains import encode_labels
+from directranker.training.data import TrainingData
 
 QUICK: dict[str, Any] = {"n_estimators": 20, "random_state": 0, "min_child_samples": 10}
 
@@ -44,16 +44,16 @@ def data() -> RankingDataset:
     ("labels", "codes", "gains"),
     [
         ([0, 2, 1, 2], [0, 2, 1, 2], [0, 1, 3]),
-        ([1, 5], [0, 1], [1, 31]),  # no label 0 in the data, but gains as if
+        ([1, 5], [0, 1], [1, 31]),  # the gains do not depend on a label 0 in the data
         ([-2, 0, 1], [0, 1, 2], [0, 3, 7]),
         ([0, 0.5], [0, 1], [0, 2**0.5 - 1]),
         ([0, 32, 8], [0, 2, 1], [0, 0.25, 1]),
         ([-1e308, 0, 1e308], [0, 1, 2], [0, 0.5, 1]),
     ],
 )
-def test_labels_gain(labels: list[float], codes: list[int], gains: list[float]) -> None:
-    found, table = label_gains(np.array(labels, dtype=np.float64))
-    assert found.tolist() == codes
+def test_gains_of_labels(labels: list[float], codes: list[int], gains: list[float]) -> None:
+    encoded, table = encode_labels(np.array(labels, dtype=np.float64))
+    assert encoded.tolist() == codes
     np.testing.assert_allclose(table, gains)
 
 
@@ -61,14 +61,14 @@ def test_any_labels_keep_their_order() -> None:
     rng = np.random.default_rng(0)
     kinds: list[Any] = [rng.normal(size=5000), np.exp(rng.normal(size=900) * 20), np.arange(40) * 1e-20]
     for labels in kinds:
-        codes, gains = label_gains(labels)
+        codes, gains = encode_labels(labels)
         assert len(gains) == min(1024, len(labels))
         assert np.all(np.diff(gains) > 0)
         assert np.all(np.diff(codes[np.argsort(labels)]) >= 0)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01, -3.0])
-def test_it_learns_from_labels_of_any_size(scale: float, data: RankingDataset) -> None:
+def test_labels_of_any_size_can_be_fitted(scale: float, data: RankingDataset) -> None:
     y = data.relevance * abs(scale) + min(scale, 0)
     ranker = LambdaMART(**QUICK, early_stopping=False).fit(data.features, y, qid=data.qid)
     chance = evaluate(data.relevance, np.zeros(data.n_documents), offsets=data.offsets, convention="paper")
@@ -76,7 +76,7 @@ def test_it_learns_from_labels_of_any_size(scale: float, data: RankingDataset) -
 
 
 @pytest.mark.parametrize("metric", ["map", "ndcg@3", "ndcg", Metric.parse("ndcg@5:lightgbm")])
-def test_metrics_to_climb(metric: Any, data: RankingDataset) -> None:
+def test_metrics_are_optimised(metric: Any, data: RankingDataset) -> None:
     ranker = LambdaMART(**QUICK, metric=metric, early_stopping=False).fit(data)
     parsed = metric if isinstance(metric, Metric) else Metric.parse(metric, convention="paper")
     value = parsed(data.relevance, ranker.predict(data), offsets=data.offsets)
@@ -85,7 +85,7 @@ def test_metrics_to_climb(metric: Any, data: RankingDataset) -> None:
     assert len(ranker.history_) == ranker.n_rounds_ == ranker.best_round_ == 20
 
 
-def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
+def test_optimising_map_differs_from_ndcg(data: RankingDataset) -> None:
     train, test = example_dataset().split(0.5, random_state=0)
     by_map, by_ndcg = (
         LambdaMART(random_state=0, metric=metric).fit(train).predict(test) for metric in ("map", "ndcg@10")
@@ -96,7 +96,7 @@ def test_climbing_map_is_another_way_than_ndcg(data: RankingDataset) -> None:
 
 
 @pytest.mark.parametrize("k", [None, 3])
-def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
+def test_swap_weights_are_those_of_the_lambda_direct_ranker(k: int | None, data: RankingDataset) -> None:
     cut = "" if k is None else f"@{k}"
     whole: dict[str, Any] = {"subsample": 1.0, "colsample_bytree": 1.0, "min_child_samples": 1}
     few, y = data.select(range(2)), data.relevance[: data.offsets[2]] - 2.0  # below 0, too
@@ -115,7 +115,7 @@ def test_swaps_weigh_as_in_the_lambda_direct_ranker(k: int | None, data: Ranking
 
 
 def literal_swaps(labels: Any, offsets: Any, k: int | None) -> tuple[Any, Any]:
-    """Gradient and curvature of all pairs at scores 0, where the more relevant document stands first."""
+    """Gradient and curvature of all pairs at scores 0, where the more relevant document ranks first."""
     gradient, curvature = np.zeros((2, len(labels)))
     for start, stop in pairwise(offsets):
         order = start + np.argsort(-labels[start:stop], kind="stable")
@@ -132,7 +132,7 @@ def literal_swaps(labels: Any, offsets: Any, k: int | None) -> tuple[Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:early stopping is off")
-def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
+def test_a_metric_that_cannot_be_optimised_raises(data: RankingDataset) -> None:
     for metric in ("err", "map@1"):
         message = rf"metric is '{metric}:paper'; LambdaMART optimises 'ndcg', .* set pair_weight to what"
         with pytest.raises(ValueError, match=message):
@@ -140,7 +140,7 @@ def test_what_cannot_be_climbed_is_refused(data: RankingDataset) -> None:
     for weight in ("label_difference", "delta_map@3", "delta_nddcg"):
         with pytest.raises(ValueError, match="pair_weight"):
             LambdaMART(pair_weight=weight).fit(data)
-    with pytest.raises(DataError, match="no query has documents both from label 1 on and below"):
+    with pytest.raises(DataError, match="no query has documents both of label 1 or more and below"):
         LambdaMART(metric="map").fit(data.features, data.relevance * 0.1, qid=data.qid)
 
 
@@ -166,7 +166,7 @@ def test_early_stopping_goes_by_query_and_keeps_the_best(data: RankingDataset) -
     measured = [record.metric for record in ranker.history_]
     assert ranker.history_[ranker.best_round_ - 1].metric == max(m for m in measured if m is not None)
     assert ranker.score(vali) == pytest.approx(max(m for m in measured if m is not None), abs=1e-6)
-    alone = clone(ranker).fit(train)  # holds out a part of its own
+    alone = clone(ranker).fit(train)  # holds out a validation split
     assert alone.history_[0].metric is not None
 
 
@@ -183,7 +183,7 @@ def test_any_number_of_threads_gives_the_same_scores(data: RankingDataset) -> No
     assert not np.allclose(one, other)
 
 
-def test_missing_values_tell_something() -> None:
+def test_missing_values_are_informative() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = rng.integers(0, 2, size=400)
@@ -236,7 +236,7 @@ def test_search_by_query(data: RankingDataset) -> None:
     pipeline = make_pipeline(StandardScaler(), LambdaMART(**QUICK))
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            pipeline, {"lambdamart__n_leaves": [4, 8]}, cv=GroupKFold(3), error_score="raise"
+            pipeline, {"lambdamart__num_leaves": [4, 8]}, cv=GroupKFold(3), error_score="raise"
         )
         search.fit(X, y, qid=qid, groups=qid)
     for fold, (train, test) in enumerate(GroupKFold(3).split(X, y, qid)):
@@ -247,21 +247,21 @@ def test_search_by_query(data: RankingDataset) -> None:
         assert search.cv_results_[f"split{fold}_test_score"][search.best_index_] == pytest.approx(expected)
 
 
-def test_long_lists_are_dealt() -> None:
+def test_long_queries_are_split() -> None:
     n = 25_000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2)).astype(np.float32)
-    y = np.sort(rng.integers(0, 3, size=n)).astype(np.float64)  # in input order, lists would have one class
+    y = np.sort(rng.integers(0, 3, size=n)).astype(np.float64)  # in input order, a part would have one class
     X[:, 0] += y
     whole = TrainingData(X, None, y, np.array([0, 5, n]), query_weight=np.array([2.0, 3.0]))
-    dealt = in_short_lists(whole, 0)
-    assert np.diff(dealt.offsets).tolist() == [5, 8331, 8332, 8332]
-    assert dealt.query_weight is not None
-    assert dealt.query_weight.tolist() == [2, 3, 3, 3]
-    assert dealt.rows is not None
-    np.testing.assert_array_equal(np.sort(dealt.rows), np.arange(n))
-    np.testing.assert_array_equal(dealt.relevance, y[dealt.rows])
-    assert in_short_lists(dealt, 0) is dealt
+    split = split_long_queries(whole, 0)
+    assert np.diff(split.offsets).tolist() == [5, 8331, 8332, 8332]
+    assert split.query_weight is not None
+    assert split.query_weight.tolist() == [2, 3, 3, 3]
+    assert split.rows is not None
+    np.testing.assert_array_equal(np.sort(split.rows), np.arange(n))
+    np.testing.assert_array_equal(split.relevance, y[split.rows])
+    assert split_long_queries(split, 0) is split
     ranker = LambdaMART(n_estimators=3, random_state=0).fit(X, y)
     assert ranker.score(X, y) > 0.9
 
@@ -282,13 +282,13 @@ def test_rows_out_of_order_get_the_bins_of_those_in_order() -> None:
     again = LambdaMART(**settings, early_stopping=False).fit(X[shuffled], y[shuffled], qid=qid[shuffled])
     np.testing.assert_allclose(again.predict(X), scores, atol=1e-6)
     part = TrainingData(X, shuffled, y[shuffled], np.arange(0, n + 1, 50))
-    assert binned(part, {"verbosity": -1}, 0).num_data() == n
+    assert build_dataset(part, {"verbosity": -1}, 0).num_data() == n
 
 
 MEMORY = """
 import numpy as np
 from directranker.rankers import LambdaMART
-def peak():  # getrusage would begin with the peak of the process that started this one
+def peak():  # getrusage would start with the peak of the parent process
     lines = open("/proc/self/status").read().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 rng = np.random.default_rng(0)
@@ -303,15 +303,15 @@ print((peak() - before) / X.nbytes)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_no_second_copy_of_the_data() -> None:
-    # LightGBM's bins take a quarter of the float32 data, and the sample that they are made from some more.
+    # LightGBM's bins take a quarter of the float32 data, and the sample of the bins some more.
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.9
 
 
-def test_pairs_may_weigh_the_same(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = LambdaMART(pair_weight=None, metric="rr", **QUICK).fit(data)  # any metric may tell when to stop
+def test_pairs_without_weights(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = LambdaMART(pair_weight=None, metric="rr", **QUICK).fit(data)  # early stopping by any metric
     assert ranker.score(data) > LambdaMART(pair_weight=None, **{**QUICK, "n_estimators": 1}).fit(data).score(
         data
     )

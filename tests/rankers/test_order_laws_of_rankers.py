@@ -1,4 +1,4 @@
-"""What makes r an order in floating point, for every ranker: a score has the same bits in any batch."""
+"""For every ranker, a score has the same bits in any batch, so that r is an order in floating point."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ QUICK: dict[str, Any] = {
 
 
 class MeanOfBatch(nn.Module):
-    """A net that should not be: in evaluation mode, too, a row's features depend on its batch."""
+    """An invalid net: in evaluation mode, too, the features of a row depend on its batch."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
         self.linear = nn.Linear(n_features, 4)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Differences from the mean."""
-        made: Tensor = self.linear(X)
-        return torch.tanh(made - made.mean(0))
+        """Return differences from the mean of the batch."""
+        outputs: Tensor = self.linear(X)
+        return torch.tanh(outputs - outputs.mean(0))
 
 
-class Codes(nn.Module):
-    """A net that takes no numbers but the codes of its words."""
+class TokenIds(nn.Module):
+    """A net that accepts token ids only."""
 
     def __init__(self, _: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(5, 3)
 
     def forward(self, X: Tensor) -> Tensor:
-        """What the first column stands for."""
-        made: Tensor = self.embedding(X[:, 0].to(torch.long))
-        return made
+        """Return the embedding of the first column."""
+        embedded: Tensor = self.embedding(X[:, 0].to(torch.long))
+        return embedded
 
 
 def narrow(n_features: int) -> nn.Module:
@@ -85,11 +85,11 @@ def net(**changes: Any) -> DirectRanker:
 RANKERS: dict[str, Callable[[], Any]] = {
     "default": lambda: DirectRanker(max_epochs=1, random_state=0),
     "large": lambda: net(hidden_layers=(300, 300)),
-    "of the paper": lambda: net(hidden_layers=(200, 100, 50, 25, 5), activation="tanh"),
+    "paper": lambda: net(hidden_layers=(200, 100, 50, 25, 5), activation="tanh"),
     "gelu": lambda: net(activation="gelu", hidden_layers=(100, 7)),
     "batch normalisation": lambda: net(normalisation="batch", activation="elu"),
     "layer normalisation": lambda: net(normalisation="layer", hidden_layers=(65, 33), activation="silu"),
-    "activation of one's own": lambda: net(activation=nn.PReLU, hidden_layers=(33, 5)),
+    "user's activation": lambda: net(activation=nn.PReLU, hidden_layers=(33, 5)),
     "narrow": lambda: net(feature_net=narrow),
     "convolutional": lambda: net(feature_net=convolutional),
     "attending": lambda: net(feature_net=attending),
@@ -97,7 +97,7 @@ RANKERS: dict[str, Callable[[], Any]] = {
     "RankNet": lambda: RankNet(max_epochs=1, random_state=0),
     "ListNet": lambda: ListNet(max_epochs=1, random_state=0),
     "RankSVM": RankSVM,
-    "RankSVM of plain features": lambda: RankSVM(transform="none"),
+    "RankSVM without transform": lambda: RankSVM(transform="none"),
     "AdaRank": lambda: AdaRank(max_iter=5, random_state=0),
     "CoordinateAscent": lambda: CoordinateAscent(max_iter=2, random_state=0),
     "ESRank": lambda: ESRank(n_generations=20, random_state=0),
@@ -106,8 +106,8 @@ RANKERS: dict[str, Callable[[], Any]] = {
 }
 
 
-def rows_with_twins() -> NDArray[np.float32]:
-    """Two hundred documents, some of them alike, some apart by one bit."""
+def rows_with_duplicates() -> NDArray[np.float32]:
+    """Return 200 documents; some are equal, some differ by one bit."""
     rows = np.abs(np.array(DATA.features[:200]))
     rows[50:59] = rows[3]
     rows[60:65, 0] = np.nextafter(rows[3, 0], np.float32(np.inf))
@@ -117,7 +117,7 @@ def rows_with_twins() -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_scores_do_not_depend_on_the_batch(name: str) -> None:
-    ranker, rows = RANKERS[name]().fit(DATA), rows_with_twins()
+    ranker, rows = RANKERS[name]().fit(DATA), rows_with_duplicates()
     scores = ranker.predict(rows)
     for size in (1, 7, 10):
         parts = [ranker.predict(rows[start : start + size]) for start in range(0, len(rows), size)]
@@ -125,8 +125,8 @@ def test_scores_do_not_depend_on_the_batch(name: str) -> None:
     np.testing.assert_array_equal(ranker.predict(rows[::-1]), scores[::-1])
     assert len(set(scores[50:59].tolist())) == 1
     assert ranker.rank(rows[50:59]).tolist() == list(range(1, 10))
-    numbers = RankingDataset.from_arrays(rows, np.zeros(200), qid=np.arange(200) // 9)
-    pieces = [numbers.select([query]) for query in range(numbers.n_queries)]
+    by_nine = RankingDataset.from_arrays(rows, np.zeros(200), qid=np.arange(200) // 9)
+    pieces = [by_nine.select([query]) for query in range(by_nine.n_queries)]
     in_pieces = [table["score"].to_numpy() for table in rank_pieces(ranker, pieces)]
     by_query = [np.sort(scores[start : start + 9])[::-1] for start in range(0, 200, 9)]
     np.testing.assert_array_equal(np.concatenate(in_pieces), np.concatenate(by_query))
@@ -140,7 +140,7 @@ def test_scores_do_not_depend_on_the_batch(name: str) -> None:
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_comparisons_are_an_order_that_agrees_with_the_ranks(name: str) -> None:
-    ranker, rows = RANKERS[name]().fit(DATA), rows_with_twins()
+    ranker, rows = RANKERS[name]().fit(DATA), rows_with_duplicates()
     for n, first in product((2, 3, 7), (0, 48, 57, 60)):
         some = rows[first : first + n]
         left, right = np.divmod(np.arange(n * n), n)
@@ -178,12 +178,12 @@ def test_an_ensemble_compares_as_it_ranks_one_ulp_apart() -> None:
     )
 
 
-def test_nets_get_blocks_where_they_are_the_same_everywhere() -> None:
-    def way(make: Any, n_features: int = 7) -> torch_scores.Way:
-        return torch_scores.way_of(make(n_features).eval(), (n_features,))
+def test_nets_get_blocks_where_features_do_not_depend_on_the_position() -> None:
+    def select(make: Any, n_features: int = 7) -> torch_scores.Batching:
+        return torch_scores.select_batching(make(n_features).eval(), (n_features,))
 
-    assert way(lambda n: nn.Linear(n, 64)) in torch_scores.BLOCKS
-    assert way(MeanOfBatch) == torch_scores.ALONE
-    assert way(Codes) == torch_scores.ALONE  # numbers at random are no codes
+    assert select(lambda n: nn.Linear(n, 64)) in torch_scores.BLOCKS
+    assert select(MeanOfBatch) == torch_scores.SINGLE_ROWS
+    assert select(TokenIds) == torch_scores.SINGLE_ROWS  # random numbers are not token ids
     image = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Flatten())
-    assert torch_scores.way_of(image, (3, 224, 224)) == torch_scores.ALONE_ON_ALL_THREADS
+    assert torch_scores.select_batching(image, (3, 224, 224)) == torch_scores.SINGLE_ROWS_ON_ALL_THREADS

@@ -1,4 +1,4 @@
-"""Nonsense for a parameter is refused at fit, in a sentence that names it."""
+"""An invalid parameter raises at fit, with its name in the message."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from directranker.rankers import (
     RankSVM,
 )
 
-KINDS: list[type[Any]] = [DirectRanker, LambdaMART, RankSVM, AdaRank, CoordinateAscent, ESRank, Ensemble]
+RANKERS: list[type[Any]] = [DirectRanker, LambdaMART, RankSVM, AdaRank, CoordinateAscent, ESRank, Ensemble]
 TRANSFORMS: list[type[Any]] = [PiecewiseLinear, InContext, QuantileNormal]
 FOR_NUMBERS: list[Any] = ["64", float("nan"), float("inf"), -1, [], True]
 FOR_SWITCHES: list[Any] = ["no", 0.5, None]
 
 
-SENSIBLE = {
+VALID = {
     (DirectRanker, "hidden_layers", np.ndarray),
-    (AdaRank, "tol", int),  # −1 asks for picks that gain so much
+    (AdaRank, "tol", int),  # −1 is valid
 }
 
 
@@ -41,7 +41,7 @@ def defaults_of(kind: type[Any]) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
-def nonsense_for(default: Any) -> list[Any]:
+def invalid_values(default: Any) -> list[Any]:
     values: list[Any] = [object(), np.array([1, 2])]
     if isinstance(default, bool):
         return values + FOR_SWITCHES
@@ -52,10 +52,10 @@ def nonsense_for(default: Any) -> list[Any]:
 
 CASES = [
     pytest.param(kind, name, value, id=f"{kind.__name__}.{name}-{type(value).__name__}-{number}")
-    for kind in [*KINDS, *TRANSFORMS]
+    for kind in [*RANKERS, *TRANSFORMS]
     for name, default in defaults_of(kind).items()
-    for number, value in enumerate(nonsense_for(default))
-    if (kind, name, type(value)) not in SENSIBLE
+    for number, value in enumerate(invalid_values(default))
+    if (kind, name, type(value)) not in VALID
 ]
 
 
@@ -65,10 +65,12 @@ def data() -> RankingDataset:
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), CASES)
-def test_nonsense_is_refused_by_name(kind: type[Any], name: str, value: Any, data: RankingDataset) -> None:
+def test_an_invalid_parameter_raises_with_its_name(
+    kind: type[Any], name: str, value: Any, data: RankingDataset
+) -> None:
     options = {"ranker": RankSVM(), name: value} if kind is Ensemble else {name: value}
-    words = f"{name} |unknown {name}|the feature net is"
-    with pytest.raises((ValueError, TypeError), match=words):
+    message = f"{name} |unknown {name}|the feature net is"
+    with pytest.raises((ValueError, TypeError), match=message):
         kind(**options).fit(data.features, data.relevance, qid=data.qid)
 
 
@@ -97,7 +99,7 @@ def test_messages(ranker: Ranker, message: str, data: RankingDataset) -> None:
         ranker.fit(data)
 
 
-def test_numbers_of_numpy_are_numbers(data: RankingDataset, tmp_path: Path) -> None:
+def test_numpy_numbers_are_valid(data: RankingDataset, tmp_path: Path) -> None:
     ranker = DirectRanker(max_epochs=2, hidden_layers=8, teacher=None, transform="standard", random_state=0)
     same = clone(ranker).set_params(
         max_epochs=np.int64(2),
@@ -120,7 +122,7 @@ def test_numbers_of_numpy_are_numbers(data: RankingDataset, tmp_path: Path) -> N
         RankSVM(transform=PiecewiseLinear(n_bins=np.int64(3))),  # type: ignore[arg-type]
     ],
 )
-def test_numbers_of_numpy_can_be_saved(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
+def test_numpy_numbers_can_be_saved(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
     scores = ranker.fit(data).predict(data)
     ranker.save(tmp_path / "model")
     np.testing.assert_array_equal(load_ranker(tmp_path / "model").predict(data), scores)
@@ -130,10 +132,12 @@ def test_numbers_of_numpy_can_be_saved(ranker: Ranker, data: RankingDataset, tmp
     "change", [{"activation": "rellu"}, {"optimizer": "adamm"}, {"lr_schedule": "cos"}, {"device": "gpu"},
                {"hidden_layers": (0,)}, {"normalisation": "bach"}],
 )  # fmt: skip
-def test_words_are_read_before_a_teacher_learns(change: dict[str, Any], data: RankingDataset) -> None:
+def test_names_are_checked_before_the_teacher_is_trained(
+    change: dict[str, Any], data: RankingDataset
+) -> None:
     class Teacher(RankSVM):
         def _fit(self, *_: Any) -> None:
-            raise AssertionError("the teacher learnt first")
+            raise AssertionError("the teacher was trained first")
 
     with pytest.raises(ValueError, match=next(iter(change))):
         DirectRanker(teacher=Teacher(), **change).fit(data)

@@ -1,4 +1,4 @@
-"""Scores without torch: the literal sums, the same bits in both ways and at every place, and changes seen."""
+"""Scores without torch: the literal sums, the same bits by kernels and NumPy and at any position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from directranker.nn import FEATURE_ACTIVATIONS
 from directranker.rankers.linear import base as linear
 from directranker.rankers.nets import net_ranker, perceptron_scores
 from directranker.rankers.nets.layer_functions import ACTIVATIONS
-from directranker.rankers.nets.perceptron_scores import layer_shapes, perceptron_scorer
+from directranker.rankers.nets.perceptron_scores import build_scorer, compute_layer_shapes
 
 RNG = np.random.default_rng(0)
 
@@ -35,7 +35,7 @@ def made_up_rows(n: int) -> NDArray[np.float32]:
 def made_up_weights(
     n_columns: int, hidden_layers: tuple[int, ...], *, bias: bool, normalisation: str | None = None
 ) -> dict[str, Any]:
-    shapes = layer_shapes(n_columns, hidden_layers, bias=bias, normalisation=normalisation)
+    shapes = compute_layer_shapes(n_columns, hidden_layers, bias=bias, normalisation=normalisation)
     weights: dict[str, Any] = {}
     for name, shape in shapes.items():
         weights[name] = (RNG.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)).astype(np.float32)
@@ -52,22 +52,22 @@ def literal_scores(weights: dict[str, Any], encoded: NDArray[Any], activation: s
     while f"feature_net.linear_{number}.weight" in weights:
         values = values @ weights[f"feature_net.linear_{number}.weight"].T.astype(np.float64)
         values = values + weights.get(f"feature_net.linear_{number}.bias", 0.0)
-        values = normalised(values, weights, f"feature_net.normalisation_{number}.")
+        values = normalise(values, weights, f"feature_net.normalisation_{number}.")
         values = FEATURE_ACTIVATIONS[activation]()(torch.from_numpy(values)).numpy()
         number += 1
     scores: NDArray[np.float64] = values @ weights["head.weight"].astype(np.float64)
     return scores
 
 
-def normalised(values: NDArray[np.float64], weights: dict[str, Any], own: str) -> NDArray[np.float64]:
-    if own + "weight" not in weights:
+def normalise(values: NDArray[np.float64], weights: dict[str, Any], prefix: str) -> NDArray[np.float64]:
+    if prefix + "weight" not in weights:
         return values
-    if own + "running_var" in weights:
-        mean, variance = weights[own + "running_mean"], weights[own + "running_var"]
+    if prefix + "running_var" in weights:
+        mean, variance = weights[prefix + "running_mean"], weights[prefix + "running_var"]
     else:
         mean, variance = values.mean(axis=1, keepdims=True), values.var(axis=1, keepdims=True)
     scaled = (values - mean) / np.sqrt(variance + 1e-5)
-    shifted: NDArray[np.float64] = scaled * weights[own + "weight"] + weights[own + "bias"]
+    shifted: NDArray[np.float64] = scaled * weights[prefix + "weight"] + weights[prefix + "bias"]
     return shifted
 
 
@@ -79,7 +79,7 @@ def normalised(values: NDArray[np.float64], weights: dict[str, Any], own: str) -
         ((7,), "relu", False, None),
         ((16, 3), "tanh", True, None),
         ((5, 33, 2), "identity", True, None),
-        ((130, 65), "gelu", True, None),  # tiles, the last one filled up
+        ((130, 65), "gelu", True, None),  # tiles, the last one padded
         ((65, 50, 7), "softplus", False, None),
         ((200, 270), "relu", True, None),  # too many weights to skip zeros
         ((50, 20), "silu", True, "batch"),
@@ -89,7 +89,7 @@ def normalised(values: NDArray[np.float64], weights: dict[str, Any], own: str) -
         ((64,), "softsign", True, None),
     ],
 )
-def test_the_literal_sums_in_both_ways_and_at_every_place(
+def test_kernels_and_numpy_give_the_literal_sums_at_any_position(
     transform: str,
     hidden_layers: tuple[int, ...],
     activation: str,
@@ -103,32 +103,32 @@ def test_the_literal_sums_in_both_ways_and_at_every_place(
     encoded = fitted.transform(rows, qid=query)
     weights = made_up_weights(encoded.shape[1], hidden_layers, bias=bias, normalisation=normalisation)
 
-    def scored(some: Any, *, compiled_way: bool) -> Any:
-        monkeypatch.setattr(perceptron_scores, "ROWS_WITHOUT_COMPILING", 0 if compiled_way else 10**9)
-        monkeypatch.setattr(perceptron_scores, "PRODUCTS_WITHOUT_COMPILING", 1e18)
-        scorer = perceptron_scorer(weights, fitted, activation)
+    def score(some: Any, *, use_kernels: bool) -> Any:
+        monkeypatch.setattr(perceptron_scores, "MAX_NUMPY_ROWS", 0 if use_kernels else 10**9)
+        monkeypatch.setattr(perceptron_scores, "MAX_NUMPY_PRODUCTS", 1e18)
+        scorer = build_scorer(weights, fitted, activation)
         assert scorer is not None
         return scorer(rows[some], query[some])
 
     everything = np.arange(len(rows))
-    scores = scored(everything, compiled_way=True)
+    scores = score(everything, use_kernels=True)
     np.testing.assert_allclose(scores, literal_scores(weights, encoded, activation), rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(scored(everything, compiled_way=False), scores)
+    np.testing.assert_array_equal(score(everything, use_kernels=False), scores)
     backwards = everything[::-1]
-    for compiled_way in (True, False):
-        np.testing.assert_array_equal(scored(backwards, compiled_way=compiled_way), scores[::-1])
+    for use_kernels in (True, False):
+        np.testing.assert_array_equal(score(backwards, use_kernels=use_kernels), scores[::-1])
         for part in (everything[30:90], everything[90:100]):  # whole queries
-            np.testing.assert_array_equal(scored(part, compiled_way=compiled_way), scores[part])
+            np.testing.assert_array_equal(score(part, use_kernels=use_kernels), scores[part])
 
 
-def test_weights_that_are_not_finite_are_left_to_torch() -> None:
+def test_torch_scores_non_finite_weights() -> None:
     transform = as_transform("standard").fit(made_up_rows(50))
     weights = made_up_weights(5, (4,), bias=True)
     weights["head.weight"][0] = np.inf
-    assert perceptron_scorer(weights, transform, "relu") is None
+    assert build_scorer(weights, transform, "relu") is None
 
 
-def test_every_named_activation_is_as_torch_has_it() -> None:
+def test_activations_equal_those_of_torch() -> None:
     x = np.concatenate([np.linspace(-12, 12, 4000), [-1e30, -200, -30, 0, 30, 200, 1e30]]).astype(np.float32)
     assert set(ACTIVATIONS) == set(FEATURE_ACTIVATIONS)
     for name, activate in ACTIVATIONS.items():
@@ -136,7 +136,7 @@ def test_every_named_activation_is_as_torch_has_it() -> None:
         np.testing.assert_allclose(activate(x.copy()), exact, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
-def test_a_normalised_net_scores_as_torch_does_and_is_saved(tmp_path: Path) -> None:
+def test_normalisation_scores_as_in_torch_and_is_saved(tmp_path: Path) -> None:
     data = example_dataset().select(range(20))
     for normalisation in ("batch", "layer"):
         options: dict[str, Any] = {
@@ -159,7 +159,7 @@ def test_changed_weights_and_edges_change_scores() -> None:
     data = example_dataset().select(range(20))
     ranker = DirectRanker(max_epochs=1, random_state=0).fit(data)
     before = ranker.predict(data)
-    ranker.net_.head.weight.data.mul_(2)  # torch keeps no count of changes made through .data
+    ranker.net_.head.weight.data.mul_(2)  # torch does not count changes through .data
     np.testing.assert_array_equal(ranker.predict(data), 2 * before)
     ranker.transform_.edges_ += 1
     assert (ranker.predict(data) != 2 * before).any()
@@ -168,7 +168,7 @@ def test_changed_weights_and_edges_change_scores() -> None:
         np.testing.assert_allclose(ranker.predict(data), ranker.net_(encoded).numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_infinite_features_are_refused() -> None:
+def test_infinite_features_raise() -> None:
     data = example_dataset().select(range(20))
     ranker = DirectRanker(max_epochs=1, random_state=0).fit(data)
     rows = np.array(data.features)
@@ -208,11 +208,11 @@ assert ranker.net_.head.weight.shape == (256,)
         RankSVM(transform="query-z-score"),
     ],
 )
-def test_queries_are_whole_for_transforms_within_them(ranker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_per_query_transforms_get_whole_queries(ranker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = example_dataset().select(range(20))
     ranker.fit(data)
     expected = ranker.predict(data)
     monkeypatch.setattr(linear, "SCORED_ROWS", 7)
-    monkeypatch.setattr(net_ranker, "ENCODED_BYTES", 7 * 4 * data.n_features)
-    monkeypatch.setattr(perceptron_scores, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(net_ranker, "MAX_ENCODED_BYTES", 7 * 4 * data.n_features)
+    monkeypatch.setattr(perceptron_scores, "BLOCK_ROWS", 7)
     np.testing.assert_array_equal(ranker.predict(data), expected)

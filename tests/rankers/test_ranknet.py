@@ -1,4 +1,4 @@
-"""RankNet as published, with an output for each of two documents, against ours."""
+"""RankNet against its published formulation, with an output for each of two documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from directranker import RankingDataset, example_dataset
 from directranker.rankers import RankNet
-from directranker.training import Batches, QueryGroups
+from directranker.training import Batches, TrainingData
 
 STEP, MOMENTUM, DECAY, EPOCHS, BATCH = 0.05, 0.9, 1e-4, 3, 5
 
@@ -21,13 +21,13 @@ def pair_cost(net: torch.nn.Module, X: torch.Tensor, more: list[int], less: list
     return -torch.log_softmax(outputs, dim=1)[:, 0].mean()
 
 
-def trained_literally(data: RankingDataset, net: torch.nn.Module, seed: int) -> None:
-    """Gradient descent, a few queries a step, pair by pair."""
+def train_literally(data: RankingDataset, net: torch.nn.Module, seed: int) -> None:
+    """Run gradient descent on a few queries per step, pair by pair."""
     optimizer = torch.optim.SGD(net.parameters(), lr=STEP, momentum=MOMENTUM, weight_decay=DECAY)
     X = torch.from_numpy(np.array(data.features))
-    lists = QueryGroups(data.relevance, data.offsets)
+    documents = TrainingData.from_dataset(data)
     for epoch in range(EPOCHS):
-        for batch in Batches(lists, BATCH, seed).epoch(epoch):
+        for batch in Batches(documents, BATCH, seed).epoch(epoch):
             costs = []
             for start, stop in zip(batch.offsets, batch.offsets[1:], strict=False):
                 rows = batch.rows[start:stop]
@@ -41,7 +41,7 @@ def trained_literally(data: RankingDataset, net: torch.nn.Module, seed: int) -> 
             optimizer.step()
 
 
-def test_it_is_the_two_output_formulation() -> None:
+def test_it_equals_the_two_output_formulation() -> None:
     data = example_dataset().select(range(20))
     data = RankingDataset.from_arrays(data.features / 100, data.relevance, qid=data.qid)
     ranker = RankNet(
@@ -64,11 +64,11 @@ def test_it_is_the_two_output_formulation() -> None:
     net = torch.nn.Sequential(hidden, torch.nn.Tanh(), output)
     with torch.no_grad():
         before = net(torch.from_numpy(np.array(data.features))).squeeze(1).numpy()
-    trained_literally(data, net, seed=3)
+    train_literally(data, net, seed=3)
     with torch.no_grad():
         literal = net(torch.from_numpy(np.array(data.features))).squeeze(1).numpy()
     np.testing.assert_allclose(ranker.predict(data), literal, rtol=1e-4, atol=1e-5)
-    assert np.abs(literal - before).max() > 0.1  # both have learnt
+    assert np.abs(literal - before).max() > 0.1  # both were trained
     r = ranker.compare(data.features[:9], data.features[9:18])
     probability = torch.softmax(torch.from_numpy(np.stack([literal[:9], literal[9:18]], axis=1)), 1)[:, 0]
     np.testing.assert_allclose((1 + r) / 2, probability, atol=1e-5)

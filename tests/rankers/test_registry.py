@@ -1,4 +1,4 @@
-"""The registry knows every ranker, and nothing outside of `rankers` asks which class one is of."""
+"""Every ranker is registered, and no module outside `rankers` checks the class of a ranker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from directranker.rankers import Ranker
 from directranker.rankers.base import Ranker as Base
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.nets.net_ranker import NetRanker
-from directranker.rankers.registry import class_named, find_ranker, name_of, registered
+from directranker.rankers.registry import find_ranker, find_ranker_class, find_registered_name, load_registry
 from directranker.rankers.transforming import TransformingRanker
 
 PACKAGE = Path(directranker.__file__).parent
@@ -22,8 +22,8 @@ CLASSES = {name for name in rankers.__all__ if name != "Ranker"}
 BASES = {kind.__name__ for kind in (LinearRanker, NetRanker, TransformingRanker)}
 
 
-def asked_classes(source: str) -> Iterator[str]:
-    """The names of classes that `isinstance`, `issubclass` and `type(…) is` look for."""
+def checked_classes(source: str) -> Iterator[str]:
+    """Yield the class names in `isinstance`, `issubclass` and `type(…) is`."""
     for node in ast.walk(ast.parse(source)):
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if is_call and node.func.id in ("isinstance", "issubclass"):  # type: ignore[attr-defined]
@@ -33,29 +33,29 @@ def asked_classes(source: str) -> Iterator[str]:
             yield from (part.id for part in node.comparators if isinstance(part, ast.Name))
 
 
-def test_no_module_outside_of_rankers_asks_for_a_class_of_rankers() -> None:
+def test_no_module_outside_rankers_checks_the_class_of_a_ranker() -> None:
     for path in PACKAGE.rglob("*.py"):
         if path.relative_to(PACKAGE).parts[0] != "rankers":
-            asked = set(asked_classes(path.read_text(encoding="utf-8")))
-            assert not asked & (CLASSES | BASES), path
+            classes = set(checked_classes(path.read_text(encoding="utf-8")))
+            assert not classes & (CLASSES | BASES), path
 
 
-def test_the_search_for_such_questions_finds_them() -> None:
+def test_class_checks_are_found() -> None:
     source = "a = isinstance(x, DirectRanker | str)\nb = type(x) is RankSVM"
-    assert set(asked_classes(source)) >= {"DirectRanker", "RankSVM"}
+    assert set(checked_classes(source)) >= {"DirectRanker", "RankSVM"}
 
 
 def test_every_public_ranker_is_registered_by_its_name() -> None:
     for name in CLASSES:
         kind = getattr(rankers, name)
-        assert name_of(kind) == name
-        assert class_named(name) is kind
-    assert name_of(Ranker) is None
+        assert find_registered_name(kind) == name
+        assert find_ranker_class(name) is kind
+    assert find_registered_name(Ranker) is None
     assert Base is Ranker
 
 
-@pytest.mark.parametrize("name", registered())
-def test_entries_make_what_they_say(name: str) -> None:
+@pytest.mark.parametrize("name", load_registry())
+def test_entries_make_their_class(name: str) -> None:
     entry = find_ranker(name)
     assert type(entry.make()) is entry.ranker_class
     assert entry.description

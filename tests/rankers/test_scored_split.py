@@ -14,7 +14,7 @@ from directranker.metrics import Metric
 from directranker.rankers.linear import scored_split as scored_part
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.scored_split import EncodedColumns, ScoredSplit
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Training that is killed and started again ends with the same weights, bit for bit."""
+"""A killed training that resumes from its checkpoint ends with the same weights, bit for bit."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ import numpy as np
 from directranker import example_dataset
 from directranker.rankers import DirectRanker
 
-def slowly(record):
+def wait(record):
     print(record.epoch, flush=True)
     time.sleep(0.05)
 
 data = example_dataset().select(range(60))
 ranker = DirectRanker(hidden_layers=(8,), max_epochs=8, patience=100, random_state=3,
-                      checkpoint=sys.argv[1] or None, callbacks=[slowly])
+                      checkpoint=sys.argv[1] or None, callbacks=[wait])
 ranker.fit(data)
 np.save(sys.argv[2], ranker.predict(data))
 print("epochs", ranker.n_epochs_, "best", ranker.best_epoch_)
@@ -40,11 +40,11 @@ def start(checkpoint: str, target: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_killed_fit_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+def test_a_killed_fit_resumes_to_the_same_weights(tmp_path: Path) -> None:
     whole = start("", tmp_path / "whole.npy")
-    expected_words, errors = whole.communicate()
+    expected_output, errors = whole.communicate()
     assert whole.returncode == 0, errors
-    # Behind the first epoch that is reported, at several moments of the next; each training is killed twice.
+    # Killed after the first reported epoch, at several points of the next one; each training twice.
     for number, delays in enumerate([(0.0, 0.03), (0.06, 0.01)]):
         folder = tmp_path / f"checkpoint{number}"
         for delay in delays:
@@ -55,10 +55,10 @@ def test_a_killed_fit_goes_on_to_the_same_weights(tmp_path: Path) -> None:
             os.kill(process.pid, signal.SIGKILL)
             process.communicate()
         process = start(str(folder), tmp_path / "again.npy")
-        words, errors = process.communicate()
+        output, errors = process.communicate()
         assert process.returncode == 0, errors
-        assert words.splitlines()[-1] == expected_words.splitlines()[-1]
-        assert "1\n" not in words  # it did not start anew
+        assert output.splitlines()[-1] == expected_output.splitlines()[-1]
+        assert "1\n" not in output  # it did not start again
         np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(tmp_path / "whole.npy"))
         assert [path.name for path in folder.iterdir() if path.suffix == ".safetensors"] == [
             "training.safetensors"
@@ -81,8 +81,8 @@ def test_a_finished_fit_is_not_repeated(tmp_path: Path, max_epochs: int, stopped
     np.testing.assert_array_equal(again.predict(data), first.predict(data))
 
 
-def test_without_a_seed_a_training_goes_on_with_its_own(tmp_path: Path) -> None:
-    data = example_dataset().select(range(40))  # enough for a teacher and a trial, which have seeds, too
+def test_without_a_seed_a_training_resumes_with_its_own(tmp_path: Path) -> None:
+    data = example_dataset().select(range(40))  # enough for a teacher and a cross-validated encoding
     states: list[bytes] = []
 
     def stop(record: EpochRecord) -> None:
@@ -99,7 +99,7 @@ def test_without_a_seed_a_training_goes_on_with_its_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(small(**options).fit(data).predict(data), resumed.predict(data))
 
 
-def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_the_checkpoint_of_another_training_raises(tmp_path: Path) -> None:
     data = example_dataset().select(range(30))
     small(checkpoint=tmp_path).fit(data)
     for ranker, other in [
@@ -110,34 +110,34 @@ def test_another_training_is_not_gone_on_with(tmp_path: Path) -> None:
             ranker.fit(other)
 
 
-def test_a_folder_that_cannot_serve_is_told_before_a_teacher_learns(tmp_path: Path) -> None:
+def test_an_invalid_checkpoint_folder_raises_before_the_teacher_is_trained(tmp_path: Path) -> None:
     data = example_dataset().select(range(40))
-    taught = DirectRanker(teacher="trees", transform="standard", max_epochs=1, random_state=0)
-    taught.set_params(checkpoint=tmp_path / "used").fit(data)
-    (tmp_path / "file").write_text("here is no room for a folder")
+    ranker = DirectRanker(teacher="trees", transform="standard", max_epochs=1, random_state=0)
+    ranker.set_params(checkpoint=tmp_path / "used").fit(data)
+    (tmp_path / "file").write_text("a file, not a folder")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LambdaMART, "_fit", lambda *_: pytest.fail("the teacher has learnt"))
+        patch.setattr(LambdaMART, "_fit", lambda *_: pytest.fail("the teacher was trained"))
         with pytest.raises(StorageError, match="other data or parameters"):
-            taught.set_params(random_state=1).fit(data)
+            ranker.set_params(random_state=1).fit(data)
         with pytest.raises(OSError, match="file"):
-            taught.set_params(checkpoint=tmp_path / "file").fit(data)
-        with pytest.raises(pytest.fail.Exception, match="has learnt"):
-            taught.set_params(checkpoint=tmp_path / "new").fit(data)
+            ranker.set_params(checkpoint=tmp_path / "file").fit(data)
+        with pytest.raises(pytest.fail.Exception, match="was trained"):
+            ranker.set_params(checkpoint=tmp_path / "new").fit(data)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
-def test_a_cut_off_checkpoint_is_told(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 0.99])
+def test_a_truncated_checkpoint_raises(tmp_path: Path, fraction: float) -> None:
     data = example_dataset().select(range(30))
     small(checkpoint=tmp_path).fit(data)
     path = tmp_path / "training.safetensors"
     content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
+    path.write_bytes(content[: int(fraction * len(content))])
     with pytest.raises(StorageError, match="damaged"):
         small(checkpoint=tmp_path).fit(data)
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """Past the file size limit of the process, as on a full disk."""
+def test_a_checkpoint_that_cannot_be_written_raises(tmp_path: Path) -> None:
+    """A file size limit of the process acts like a full disk."""
     script = f"""
 import resource, signal
 from directranker import StorageError, example_dataset

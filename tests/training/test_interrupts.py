@@ -1,4 +1,4 @@
-"""Ctrl-C is answered soon in every fit, whatever native code is at work; signals here are real ones."""
+"""Ctrl-C ends every fit soon, whatever native code is running; these tests send real signals."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.nets.objective_cost import ObjectiveCost
 from directranker.rankers.trees import boosting
 from directranker.training import loop
-from directranker.training.batches import EncodedFeatures
-from directranker.training.interrupts import interruptibly
+from directranker.training.data import TrainingData
+from directranker.training.encoded_features import EncodedFeatures
+from directranker.training.interrupts import run_interruptibly
 
-SOON = 5.0  # seconds on a busy machine; what is interrupted here would take longer
+SOON = 5.0  # seconds on a busy machine; the interrupted work would take longer
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def data() -> RankingDataset:
 
 @contextmanager
 def ctrl_c_after(seconds: float) -> Iterator[None]:
-    """Press Ctrl-C after so long, and see that what follows ends soon."""
+    """Press Ctrl-C after a delay, and check that the body ends soon."""
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     start = time.perf_counter()
     timer.start()
@@ -53,39 +54,39 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
         assert time.perf_counter() - start < seconds + SOON
 
 
-def pressing_ctrl_c(function: Callable[..., Any], at_call: int, n_calls: list[int]) -> Callable[..., Any]:
-    """The same function, in whose call of this number Ctrl-C is pressed."""
+def press_ctrl_c_in(function: Callable[..., Any], at_call: int, n_calls: list[int]) -> Callable[..., Any]:
+    """Return the function with Ctrl-C pressed in its call of this number."""
 
-    def pressing(*arguments: Any, **options: Any) -> Any:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
         n_calls[0] += 1
         if n_calls[0] == at_call:
             signal.raise_signal(signal.SIGINT)
         return function(*arguments, **options)
 
-    return pressing
+    return wrapper
 
 
 def small(**parameters: Any) -> DirectRanker:
-    plain: dict[str, Any] = {"hidden_layers": (8,), "teacher": None, "transform": "auto", "random_state": 0}
-    return DirectRanker(**plain | {"early_stopping": False, "max_epochs": 2} | parameters)
+    quick: dict[str, Any] = {"hidden_layers": (8,), "teacher": None, "transform": "auto", "random_state": 0}
+    return DirectRanker(**quick | {"early_stopping": False, "max_epochs": 2} | parameters)
 
 
 def test_ctrl_c_does_not_wait_for_a_native_call() -> None:
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.1):
-        interruptibly(lambda: time.sleep(60))
+        run_interruptibly(lambda: time.sleep(60))
 
 
-def test_a_call_s_result_and_its_error_come_back() -> None:
-    assert interruptibly(lambda: threading.current_thread().daemon)
+def test_result_and_error_of_a_call_are_returned() -> None:
+    assert run_interruptibly(lambda: threading.current_thread().daemon)
     with pytest.raises(ZeroDivisionError):
-        interruptibly(lambda: 1 // 0)
-    elsewhere: list[bool] = []
+        run_interruptibly(lambda: 1 // 0)
+    in_same_thread: list[bool] = []
     thread = threading.Thread(
-        target=lambda: elsewhere.append(interruptibly(threading.get_ident) == thread.ident)
+        target=lambda: in_same_thread.append(run_interruptibly(threading.get_ident) == thread.ident)
     )
     thread.start()
     thread.join()
-    assert elsewhere == [True]  # no thread of its own where no signal arrives
+    assert in_same_thread == [True]  # only the main thread receives signals
 
 
 @pytest.mark.parametrize("slow", ["Dataset.construct", "Booster.__init__"])
@@ -94,37 +95,37 @@ def test_ctrl_c_does_not_wait_for_lightgbm_s_bins(
     ranker: Any, slow: str, data: RankingDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, name = slow.split(".")
-    monkeypatch.setattr(boosting, "LARGE", 1)
+    monkeypatch.setattr(boosting, "MIN_INTERRUPTIBLE", 1)
     monkeypatch.setattr(getattr(lightgbm, owner), name, lambda *_, **__: time.sleep(60))
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(1.0):
         ranker.fit(data)
 
 
 def test_small_data_is_binned_without_a_thread(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boosting, "interruptibly", None)
+    monkeypatch.setattr(boosting, "run_interruptibly", None)
     LambdaMART(n_estimators=2, random_state=0).fit(data)
 
 
-def test_the_step_at_hand_is_dropped(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_step_is_discarded(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = small(batch_queries=8, max_steps=2).fit(data).predict(data)
     n_calls = [0]
-    monkeypatch.setattr(ObjectiveCost, "__call__", pressing_ctrl_c(ObjectiveCost.__call__, 3, n_calls))
-    with pytest.warns(TrainingWarning, match="interrupted in epoch 1; the weights as they are were kept"):
+    monkeypatch.setattr(ObjectiveCost, "__call__", press_ctrl_c_in(ObjectiveCost.__call__, 3, n_calls))
+    with pytest.warns(TrainingWarning, match="interrupted in epoch 1; the current weights were kept"):
         ranker = small(batch_queries=8).fit(data)
     assert n_calls == [3]
     np.testing.assert_array_equal(ranker.predict(data), expected)
 
 
-def test_a_measurement_is_dropped(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_evaluation_is_discarded(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "SCORED_BYTES", 4 * data.n_features * 10)  # ten documents at a time
     train, held_out = data.split(0.5, random_state=0)
     n_calls = [0]
     score = loop.score_documents
 
-    def scoring(scorer: Any, *arguments: Any) -> Any:
-        return score(pressing_ctrl_c(scorer, 2, n_calls), *arguments)
+    def score_and_interrupt(scorer: Any, *arguments: Any) -> Any:
+        return score(press_ctrl_c_in(scorer, 2, n_calls), *arguments)
 
-    monkeypatch.setattr(loop, "score_documents", scoring)
+    monkeypatch.setattr(loop, "score_documents", score_and_interrupt)
     with pytest.warns(TrainingWarning, match="interrupted in epoch 1"):
         ranker = small(early_stopping=True).fit(train, eval_set=held_out)
     assert n_calls == [2]
@@ -132,12 +133,12 @@ def test_a_measurement_is_dropped(data: RankingDataset, monkeypatch: pytest.Monk
     assert ranker.n_epochs_ == 0
 
 
-def test_many_bins_are_scored_many_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bins_are_scored_in_large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     data = example_dataset()
     ranker = small(transform="piecewise-linear", max_epochs=1).fit(data)
-    rows = np.zeros(len(data.features), dtype=np.int64)
-    options: dict[str, Any] = {"keep": False, "as_bins": True}
-    features = EncodedFeatures(data.features, ranker.transform_, rows, torch.device("cpu"), **options)
+    options: dict[str, Any] = {"cache": False, "as_bins": True}
+    documents = TrainingData.from_dataset(data)
+    features = EncodedFeatures(documents, ranker.transform_, torch.device("cpu"), **options)
     monkeypatch.setattr(loop, "SCORED_BYTES", 1)
     sizes: list[int] = []
 
@@ -151,8 +152,8 @@ def test_many_bins_are_scored_many_rows_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     n_calls = [0]
-    tried = pressing_ctrl_c(ScoredSplit.fitness_of_steps, 3, n_calls)
-    monkeypatch.setattr(ScoredSplit, "fitness_of_steps", tried)
+    wrapper = press_ctrl_c_in(ScoredSplit.fitness_of_steps, 3, n_calls)
+    monkeypatch.setattr(ScoredSplit, "fitness_of_steps", wrapper)
     with pytest.warns(TrainingWarning, match="interrupted in round 1"):
         ranker = CoordinateAscent(random_state=0).fit(data)
     assert n_calls == [3] < [data.n_features]
@@ -161,17 +162,17 @@ def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch
 
 
 @pytest.mark.filterwarnings("ignore:training was interrupted")
-def test_an_interrupted_part_of_a_fit_ends_the_fit(
+def test_an_interrupt_in_an_inner_fit_ends_the_outer_fit(
     data: RankingDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n_calls = [0]
     monkeypatch.setattr(
         "directranker.rankers.linear.rank_svm.run_plan",
-        pressing_ctrl_c(sys.modules["directranker.rankers.linear.rank_svm"].run_plan, 4, n_calls),
+        press_ctrl_c_in(sys.modules["directranker.rankers.linear.rank_svm"].run_plan, 4, n_calls),
     )
     with pytest.raises(KeyboardInterrupt):
         IESVMRank(random_state=0).fit(data)
-    monkeypatch.setattr(ObjectiveCost, "__call__", pressing_ctrl_c(ObjectiveCost.__call__, 1, n_calls := [0]))
+    monkeypatch.setattr(ObjectiveCost, "__call__", press_ctrl_c_in(ObjectiveCost.__call__, 1, n_calls := [0]))
     with pytest.raises(KeyboardInterrupt):
         Ensemble(small(), n_estimators=3, random_state=0).fit(data)
     assert n_calls == [1]
@@ -205,7 +206,7 @@ print(seconds_to_end(LambdaMART(progress=False), X, np.arange(300) % 3, np.arang
 """
 
 
-def test_worst_cases_in_a_process_of_their_own_end_soon() -> None:
+def test_worst_cases_end_soon() -> None:
     run = subprocess.run([sys.executable, "-c", WORST_CASES], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr  # though LightGBM is still at work
+    assert run.returncode == 0, run.stderr  # although LightGBM is still running
     assert max(map(float, run.stdout.split())) < SOON / 2, run.stdout

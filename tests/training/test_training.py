@@ -1,4 +1,4 @@
-"""The training loop: schedules, stopping, interrupts, costs that are no numbers, and the best weights."""
+"""The training loop: schedules, early stopping, interrupts, non-finite costs, and the best weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ import torch
 from scipy.stats import spearmanr
 
 from directranker import RankingDataset, example_dataset
+from directranker.arrays import FloatArray, IntArray
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.rankers import DirectRanker
 from directranker.rankers.nets.objective_cost import ObjectiveCost
-from directranker.training.batches import Batches, QueryGroups, growing
+from directranker.training.batches import Batches, grow_exponentially
+from directranker.training.data import TrainingData
 from directranker.training.records import EpochRecord
 from directranker.training.schedules import learning_rate_factor, make_optimizer
 
@@ -33,9 +35,13 @@ def small(**options: Any) -> DirectRanker:
     return DirectRanker(**(quick | options))
 
 
-def test_an_epoch_sees_every_document_once_in_whole_queries(data: RankingDataset) -> None:
-    lists = QueryGroups(data.relevance, data.offsets)
-    batches = list(Batches(lists, batch_queries=7, seed=0).epoch(0))
+def one_feature(relevance: FloatArray, offsets: IntArray) -> TrainingData:
+    return TrainingData(np.zeros((len(relevance), 1), np.float32), None, relevance, offsets)
+
+
+def test_an_epoch_has_every_document_once_in_whole_queries(data: RankingDataset) -> None:
+    documents = TrainingData.from_dataset(data)
+    batches = list(Batches(documents, batch_queries=7, seed=0).epoch(0))
     assert len(batches) == 9
     assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(data.n_documents))
     for batch in batches:
@@ -43,26 +49,26 @@ def test_an_epoch_sees_every_document_once_in_whole_queries(data: RankingDataset
         for start, stop in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
             assert len(set(data.qid[batch.rows[start:stop]])) == 1
             assert np.all(np.diff(batch.relevance[start:stop]) <= 0)
-    again = list(Batches(lists, batch_queries=7, seed=0).epoch(0))
-    other = list(Batches(lists, batch_queries=7, seed=0).epoch(1))
+    again = list(Batches(documents, batch_queries=7, seed=0).epoch(0))
+    other = list(Batches(documents, batch_queries=7, seed=0).epoch(1))
     assert all(np.array_equal(one.rows, two.rows) for one, two in zip(batches, again, strict=True))
     assert not np.array_equal(batches[0].rows, other[0].rows)
 
 
-def test_without_queries_documents_are_dealt_to_lists() -> None:
-    lists = QueryGroups((np.arange(100) % 3).astype(np.float64), np.array([0, 100]))
-    batches = list(Batches(lists, batch_queries=5, seed=0, list_size=30).epoch(0))
+def test_without_queries_documents_are_partitioned_into_lists() -> None:
+    documents = one_feature((np.arange(100) % 3).astype(np.float64), np.array([0, 100]))
+    batches = list(Batches(documents, batch_queries=5, seed=0, list_size=30).epoch(0))
     assert [len(batch.rows) for batch in batches] == [34, 33, 33]
     assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(100))
     assert all(np.all(np.diff(batch.relevance) <= 0) for batch in batches)
 
 
-def test_growing_bounds() -> None:
-    assert growing((10, 100), 0.0) == 10
-    assert growing((10, 100), 1.0) == pytest.approx(100)
-    lists = QueryGroups(np.tile([0.0, 1.0], 200), np.arange(0, 401, 2))
+def test_batches_grow() -> None:
+    assert grow_exponentially((10, 100), 0.0) == 10
+    assert grow_exponentially((10, 100), 1.0) == pytest.approx(100)
+    documents = one_feature(np.tile([0.0, 1.0], 200), np.arange(0, 401, 2))
     sizes = [
-        len(next(Batches(lists, (10, 100), seed=0).epoch(0, progress)).offsets) - 1
+        len(next(Batches(documents, (10, 100), seed=0).epoch(0, progress)).offsets) - 1
         for progress in (0, 0.5, 1)
     ]
     assert sizes == [10, 32, 100]
@@ -92,7 +98,7 @@ def test_optimizers_by_name_and_class(data: RankingDataset) -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
-def test_optimizers_by_name_step_as_torchs_own(kind: type[torch.optim.Optimizer]) -> None:
+def test_named_optimizers_step_as_those_of_torch(kind: type[torch.optim.Optimizer]) -> None:
     start = torch.linspace(-1, 1, 50)
     ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
     options: Any = {"lr": 0.1, "weight_decay": 0.1, "fused": True}
@@ -106,7 +112,7 @@ def test_optimizers_by_name_step_as_torchs_own(kind: type[torch.optim.Optimizer]
     assert not torch.equal(ours, start)
 
 
-def test_training_does_not_load_the_compiler_of_torch() -> None:
+def test_training_does_not_import_the_compiler_of_torch() -> None:
     script = """
 import sys
 from directranker import RankNet, example_dataset
@@ -141,23 +147,21 @@ def test_max_steps_clipping_and_without_early_stopping(data: RankingDataset) -> 
     assert ranker.stopped_ == "max_epochs"
 
 
-def test_each_step_draws_other_pairs(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_step_samples_other_pairs(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
-    cost_of_batch = ObjectiveCost.__call__
+    compute_cost = ObjectiveCost.__call__
 
-    def seen(self: ObjectiveCost, *batch: Any, seed: int, progress: float) -> float:
+    def record_seed(self: ObjectiveCost, *batch: Any, seed: int, progress: float) -> float:
         seeds.append(seed)
-        return cost_of_batch(self, *batch, seed=seed, progress=progress)
+        return compute_cost(self, *batch, seed=seed, progress=progress)
 
-    monkeypatch.setattr(ObjectiveCost, "__call__", seen)
+    monkeypatch.setattr(ObjectiveCost, "__call__", record_seed)
     small(max_pairs=3, batch_queries=10, transform="standard", teacher=None).fit(data)
     assert len(set(seeds)) == len(seeds) == 4 * 5
 
 
 @pytest.mark.parametrize("transform", ["piecewise-linear", "auto", "cross-validated"])
-def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
-    data: RankingDataset, transform: str
-) -> None:
+def test_a_non_finite_cost_stops_with_the_last_good_weights(data: RankingDataset, transform: str) -> None:
     with pytest.warns(TrainingWarning, match="learning rate .* may be too high"):
         ranker = small(
             optimizer="sgd",
@@ -171,19 +175,19 @@ def test_a_cost_that_is_no_number_stops_with_the_last_good_weights(
 
 
 class SquaredUntil:
-    """The squared cost of so many calls; then it is no number."""
+    """The squared cost for this number of calls; then NaN."""
 
     def __init__(self, last: float) -> None:
         self.left = last
 
     def __call__(self, r: torch.Tensor, y_i: torch.Tensor, y_j: torch.Tensor) -> torch.Tensor:
-        """The cost of each pair."""
+        """Return the cost of each pair."""
         del y_i, y_j
         self.left -= 1
         return (1 - r) ** 2 * (1.0 if self.left >= 0 else torch.nan)
 
 
-def test_without_a_validation_part_the_last_whole_epoch_is_good(data: RankingDataset) -> None:
+def test_without_validation_data_the_last_whole_epoch_is_kept(data: RankingDataset) -> None:
     options: dict[str, Any] = {"early_stopping": False, "batch_queries": 10, "teacher": None}
     n_batches = -(-data.n_queries // 10)
     with pytest.warns(TrainingWarning, match="in epoch 4; training stopped and the last good weights"):
@@ -194,47 +198,45 @@ def test_without_a_validation_part_the_last_whole_epoch_is_good(data: RankingDat
 
 
 @pytest.mark.parametrize("teacher", [None, "trees"])
-def test_a_part_that_cannot_be_measured_stops_nothing(data: RankingDataset, teacher: str | None) -> None:
+def test_a_constant_metric_turns_early_stopping_off(data: RankingDataset, teacher: str | None) -> None:
     options: dict[str, Any] = {"patience": 2, "max_epochs": 6, "teacher": teacher}
     irrelevant = (data.features, np.zeros(data.n_documents), data.qid)
     with pytest.warns(
         TrainingWarning, match="eval_set: no query counts under ndcg@10; all labels are 0"
-    ) as told:
+    ) as warned:
         ranker = small(**options).fit(data, eval_set=irrelevant)
-    assert [Path(one.filename).name for one in told] == ["test_training.py"]
+    assert [Path(one.filename).name for one in warned] == ["test_training.py"]
     assert (ranker.stopped_, ranker.n_epochs_, ranker.history_[-1].metric) == ("max_epochs", 6, None)
-    # Of labels below 1 none is relevant to the paper, so a part that is held out would tell nothing.
+    # In the paper's convention no label below 1 is relevant, so the metric would be constant.
     halves = (data.features, data.relevance / 8)
     with pytest.warns(TrainingWarning, match="labels are from 0 to 0.5"):
         unstopped = small(**options, metric="ndcg@10:paper").fit(*halves, qid=data.qid)
-    all_of_it = small(**options, early_stopping=False).fit(*halves, qid=data.qid)
-    np.testing.assert_array_equal(unstopped.predict(data), all_of_it.predict(data))
+    without = small(**options, early_stopping=False).fit(*halves, qid=data.qid)
+    np.testing.assert_array_equal(unstopped.predict(data), without.predict(data))
 
 
-@pytest.mark.parametrize("learning_rate", [1e39, 1e30])  # of which the second gives finite weights
-def test_weights_that_give_no_numbers_after_the_last_step_are_not_kept(
+@pytest.mark.parametrize("learning_rate", [1e39, 1e30])  # the second gives finite weights
+def test_weights_with_non_finite_scores_after_the_last_step_are_not_kept(
     data: RankingDataset, learning_rate: float
 ) -> None:
     ranker = small(optimizer="sgd", learning_rate=learning_rate, max_steps=1, early_stopping=False)
-    with pytest.warns(TrainingWarning, match="learning rate .* may be too high") as told:
+    with pytest.warns(TrainingWarning, match="learning rate .* may be too high") as warned:
         ranker.fit(data)
-    assert Path(told[0].filename).name == "test_training.py"
+    assert Path(warned[0].filename).name == "test_training.py"
     assert ranker.stopped_ == "non_finite"
     assert np.isfinite(ranker.predict(data)).all()
 
 
-def test_steps_do_not_report_to_torch_s_profiler(
-    data: RankingDataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def reported(name: str, *_: Any) -> None:
-        raise AssertionError(f"{name} was reported, which is a tenth of a small step")
+def test_steps_bypass_the_profiler_of_torch(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, *_: Any) -> None:
+        raise AssertionError(f"{name} was profiled, which takes a tenth of a small step")
 
-    monkeypatch.setattr(torch.autograd.profiler, "record_function", reported)
+    monkeypatch.setattr(torch.autograd.profiler, "record_function", fail)
     for optimizer in ("adam", "adamw", "sgd"):
         assert small(optimizer=optimizer, max_steps=2).fit(data).stopped_ == "max_epochs"
 
 
-def test_an_interrupt_ends_with_the_best_weights(data: RankingDataset) -> None:
+def test_an_interrupt_keeps_the_best_weights(data: RankingDataset) -> None:
     def interrupt(record: EpochRecord) -> None:
         if record.epoch == 2:
             signal.raise_signal(signal.SIGINT)
@@ -247,7 +249,7 @@ def test_an_interrupt_ends_with_the_best_weights(data: RankingDataset) -> None:
     np.testing.assert_array_equal(ranker.predict(data), small(max_epochs=2).fit(data).predict(data))
 
 
-def test_global_random_state_and_threads_stay(data: RankingDataset) -> None:
+def test_global_random_state_and_threads_are_restored(data: RankingDataset) -> None:
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002 - what a user may have done
     state, threads = torch.get_rng_state(), torch.get_num_threads()
@@ -258,20 +260,20 @@ def test_global_random_state_and_threads_stay(data: RankingDataset) -> None:
     np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # type: ignore[index]  # noqa: NPY002
 
 
-def test_the_transform_learns_from_the_training_part_only(data: RankingDataset) -> None:
+def test_the_transform_is_fitted_on_the_training_split_only(data: RankingDataset) -> None:
     train, held_out = data.split(0.5, random_state=0)
     ranker = small(transform="standard").fit(train, eval_set=held_out)
     np.testing.assert_allclose(ranker.transform_.mean_, train.features.mean(axis=0), rtol=1e-4)
-    inner = small(transform="standard").fit(data)  # holds out a part by itself
+    inner = small(transform="standard").fit(data)  # holds out a validation split
     assert not np.allclose(inner.transform_.mean_, data.features.mean(axis=0), rtol=1e-6)
 
 
-def test_without_queries_early_stopping_looks_at_more_than_the_first_ten() -> None:
+def test_without_queries_early_stopping_measures_more_than_the_first_ten() -> None:
     data = make_synthetic(n_train=4000, n_test=2000, random_state=0)
     ranker = DirectRanker(hidden_layers=(64,), random_state=0)
     ranker.fit(data.train.features, data.train.relevance)
     metrics = [record.metric for record in ranker.history_]
     assert metrics[0] is not None
-    assert metrics[0] < 0.95  # it would be 1 at once if one list, or only two classes, were looked at
+    assert metrics[0] < 0.95  # with one list, or with two classes, it would be 1 at once
     assert ranker.best_epoch_ > 3
     assert spearmanr(ranker.predict(data.test.features), data.test.relevance).statistic > 0.9

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directranker.cli.streams import standard_input
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +60,7 @@ DataPath = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-RankerName = Annotated[str, typer.Option(help=f"One of {', '.join(registered())}.")]
+RankerName = Annotated[str, typer.Option(help=f"One of {', '.join(load_registry())}.")]
 Seed = Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)]
 Overwrite = Annotated[bool, typer.Option(help="Replace the folder if it exists.")]
 Threshold = Annotated[float, typer.Option(help="The lowest label that counts as relevant.")]

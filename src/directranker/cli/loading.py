@@ -37,13 +37,15 @@ def load_model(folder: Path, trust: Sequence[str] | None) -> Ranker:
 def _class_named(name: str) -> type:
     from importlib import import_module
 
-    from directranker.rankers.registry import registered
+    from directranker.rankers.registry import load_registry
 
     module, _, path = name.rpartition(":")
     if not module:
-        if path not in registered():
-            raise ValueError(f"--trust {name}: give MODULE:CLASS, or a ranker of {', '.join(registered())}")
-        return registered()[path].ranker_class
+        if path not in load_registry():
+            raise ValueError(
+                f"--trust {name}: give MODULE:CLASS, or a ranker of {', '.join(load_registry())}"
+            )
+        return load_registry()[path].ranker_class
     sys.path.append(str(Path.cwd()))  # an installed command does not look there by itself
     try:
         found: Any = import_module(module)

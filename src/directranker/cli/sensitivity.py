@@ -73,12 +73,12 @@ def sensitivity(
     Example: `directranker sensitivity --quick`
     """
     from directranker.experiments import PROCEDURE
-    from directranker.rankers.registry import registered
+    from directranker.rankers.registry import load_registry
     from directranker.suggestions import describe_unknown_name
 
     for name in ranker or ():
-        if name not in (PROCEDURE, *registered()):
-            raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *registered()]))
+        if name not in (PROCEDURE, *load_registry()):
+            raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *load_registry()]))
     from directranker.experiments.claims import check_claims
     from directranker.experiments.sensitivity import STUDIES, Setting, run_studies
     from directranker.model_selection.store import JobStore

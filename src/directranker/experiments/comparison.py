@@ -47,7 +47,7 @@ from directranker.model_selection.nested_result import FoldResult, NestedResult
 from directranker.model_selection.plan import Plan, RankerGrid
 from directranker.model_selection.progress import Report
 from directranker.model_selection.search import checked_metrics
-from directranker.rankers.registry import ALL, registered, select_rankers
+from directranker.rankers.registry import ALL, load_registry, select_rankers
 
 __all__ = ["compare_rankers", "entries_of", "run_request"]
 
@@ -207,7 +207,7 @@ def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResu
         ]
     return RankerResult(
         ranker=search.name,
-        description=registered()[search.name].description,
+        description=load_registry()[search.name].description,
         n_candidates=len(search.candidates),
         measured=tuple(measured),
         timing=_timing(search, published_seconds(search.name, published_as or "")),

@@ -24,7 +24,7 @@ from directranker.metrics import CONVENTIONS, evaluate
 from directranker.model_selection.fitting import shortened
 from directranker.model_selection.jobs import configured
 from directranker.model_selection.metric_targets import trained_for
-from directranker.rankers.registry import RankerEntry, registered
+from directranker.rankers.registry import RankerEntry, load_registry
 
 __all__ = ["compiling_works"]
 
@@ -35,7 +35,7 @@ def compiling_works() -> Iterator[tuple[str, Callable[[], None]]]:
     # their lists, and that a third of them is scored by kernels: fewer are scored without.
     data = example_dataset()
     yield "data and metrics", partial(_read_and_measure, data)
-    for name, entry in registered().items():
+    for name, entry in load_registry().items():
         yield name, partial(_fit, entry, data)
 
 

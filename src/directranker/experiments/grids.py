@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from directranker.experiments.grid_files import parse_grid
-from directranker.rankers.registry import Choices, find_ranker, registered
+from directranker.rankers.registry import Choices, find_ranker, load_registry
 from directranker.suggestions import describe_unknown_name
 
 __all__ = ["NAMES", "Grid", "as_grid", "named_grid"]
@@ -36,11 +36,11 @@ NAMES = ("quick", "paper")
 
 
 def _of_registry(name: str) -> Grid:
-    return MappingProxyType({ranker: entry.grids.get(name, {}) for ranker, entry in registered().items()})
+    return MappingProxyType({ranker: entry.grids.get(name, {}) for ranker, entry in load_registry().items()})
 
 
 def _for_all(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
-    return MappingProxyType({name: grid.get(name, {}) for name in registered()})
+    return MappingProxyType({name: grid.get(name, {}) for name in load_registry()})
 
 
 def named_grid(name: str) -> Grid:
@@ -75,8 +75,8 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
 def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
     checked: dict[str, Choices | list[Choices]] = {}
     for ranker, choices in grid.items():
-        if ranker not in registered():
-            raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, registered())}")
+        if ranker not in load_registry():
+            raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, load_registry())}")
         where = f"{source}, {ranker}"
         several = isinstance(choices, list)
         sets = [_checked_choices(ranker, one, where) for one in (choices if several else [choices])]

@@ -39,9 +39,9 @@ from directranker.model_selection.store import JobResult, JobStore
 from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
 from directranker.model_selection.workers import results_of_processes
 from directranker.rankers import DirectRanker
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 from directranker.suggestions import describe_unknown_name
-from directranker.training.interrupts import interrupts_raised
+from directranker.training.interrupts import raise_interrupts
 
 __all__ = [
     "LIST_SIZE",
@@ -146,9 +146,9 @@ def study_ranker(name: str, setting: Setting) -> Any:
             early_stopping=False,
             progress=False,
         )
-    if name not in registered():
-        raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *registered()]))
-    return registered()[name].make()
+    if name not in load_registry():
+        raise ValueError(describe_unknown_name("ranker", name, [PROCEDURE, *load_registry()]))
+    return load_registry()[name].make()
 
 
 def measure_setting(
@@ -158,7 +158,7 @@ def measure_setting(
     made = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
     start = time.perf_counter()
     # A training that was stopped is no result, and how each of many ended is not told.
-    with interrupts_raised(), warnings.catch_warnings():
+    with raise_interrupts(), warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         fitted = without_bar(configured(ranker, {}, seed)).fit(made.train)
     seconds = time.perf_counter() - start

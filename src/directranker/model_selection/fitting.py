@@ -36,7 +36,7 @@ from directranker.model_selection.jobs import Fit, configured
 from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import with_threads
 from directranker.rankers import Ranker
-from directranker.training.interrupts import interrupts_raised
+from directranker.training.interrupts import raise_interrupts
 
 __all__ = ["fit_by_query", "predict_by_query", "run_fit", "shortened", "without_bar"]
 
@@ -75,10 +75,10 @@ def _cells(
     estimator = without_bar(with_threads(configured(fit.ranker, fit.parameters, fit.seed), threads))
     train, test = fit.train.of(data), fit.test.of(data)
     validation = None if fit.validation is None else fit.validation.of(data)
-    with interrupts_raised():
+    with raise_interrupts():
         _warm_up(estimator, train.n_features, validated=validation is not None)
     start = time.perf_counter()
-    with interrupts_raised():
+    with raise_interrupts():
         fit_by_query(estimator, train, validation)
     fitted = time.perf_counter()
     scores = predict_by_query(estimator, test)

@@ -39,7 +39,7 @@ from directranker.model_selection.search_result import SearchResult, best_candid
 from directranker.model_selection.store import JobStore
 from directranker.parameters import instance_of, integer, or_none
 from directranker.suggestions import describe_unknown_name
-from directranker.training.interrupts import interrupts_raised
+from directranker.training.interrupts import raise_interrupts
 
 __all__ = [
     "Method",
@@ -183,7 +183,7 @@ def _refitted(
         ranker = configured(plan.rankers[metric], result.best_parameters(metric), plan.seed)
         words = digest_of(describe(ranker))
         if words not in fitted:
-            with interrupts_raised():
+            with raise_interrupts():
                 fitted[words] = fit_by_query(ranker, data, validation)
         rankers[metric] = fitted[words]
     return rankers

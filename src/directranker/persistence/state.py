@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from directranker.encoding import TRANSFORMS, FeatureTransform
 from directranker.rankers.base import Ranker
 from directranker.rankers.contract import ModelText, json_value
-from directranker.rankers.registry import class_named, name_of
+from directranker.rankers.registry import find_ranker_class, find_registered_name
 from directranker.rankers.rounds import RoundRecord
 from directranker.training.records import EpochRecord
 
@@ -65,7 +65,7 @@ def encode_estimator(estimator: Any, prefix: str, parts: Parts) -> dict[str, Any
 def _known_name(estimator: Any) -> tuple[str, bool]:
     """The name that the header has of a class, and whether it is one that can be loaded again."""
     if isinstance(estimator, Ranker):
-        name = name_of(type(estimator))
+        name = find_registered_name(type(estimator))
         return name or "", name is not None
     name = type(estimator).__name__
     return name, TRANSFORM_CLASSES.get(name) is type(estimator)
@@ -151,7 +151,7 @@ def known_class(name: str) -> type[Any]:
     if name in TRANSFORM_CLASSES:
         return TRANSFORM_CLASSES[name]
     try:
-        return class_named(name)
+        return find_ranker_class(name)
     except KeyError:
         raise ValueError(f"no ranker {name!r} is registered; install the package that provides it") from None
 

@@ -1,6 +1,6 @@
-"""Rankers: scikit-learn estimators that learn an order from graded documents.
+"""Rankers: scikit-learn estimators that rank documents within queries.
 
-Each is imported on first use: a saved net ranks without what only training or trees need.
+Names are imported on first use: a saved net ranks without torch and LightGBM.
 """
 
 import lazy_loader as _lazy

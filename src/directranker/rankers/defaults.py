@@ -1,7 +1,7 @@
-"""Rankers that are others with some defaults changed.
+"""Constructors that differ from another one in their defaults only.
 
-scikit-learn reads an estimator's parameters off its constructor's signature, so a ranker that differs only
-in defaults needs a constructor of its own; this makes it from the original one.
+scikit-learn reads the parameters of an estimator from the signature of its constructor. So a ranker that
+differs from another in its defaults only needs its own constructor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
 def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
-    """The same constructor with other defaults, in its signature too.
+    """Return the constructor with other defaults, which its signature shows.
 
     >>> class Box:
     ...     def __init__(self, *, width=1, height=1):
@@ -30,7 +30,7 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
     signature = inspect.signature(constructor)
     unknown = defaults.keys() - signature.parameters.keys()
     if unknown:
-        raise TypeError(f"no parameters {sorted(unknown)} to change the defaults of")
+        raise TypeError(f"the constructor has no parameters {sorted(unknown)}; give names of its parameters")
     changed = [
         parameter.replace(default=defaults.get(name, parameter.default))
         for name, parameter in signature.parameters.items()

@@ -1,10 +1,10 @@
-"""Several rankers of one kind as one: the mean of their scores, each brought to the same scale.
+"""An ensemble of rankers: the mean of their scores, each normalised to the same scale.
 
-The scale is how far a ranker's scores of training documents lie from their queries' means. So it is fixed: a
-document that members see by itself has the same score in any list, and comparisons are an order.
+The scale of a ranker is the within-query standard deviation of its scores on training documents. So it is
+fixed: without per-query features, a document has the same score in any query, and comparisons are an order.
 
-Rankers that differ only in their seed make much the same mistakes. Those that see a document by itself and
-those that see it within its list make others, so their mean is better than either.
+Rankers that differ only in their seed make similar errors. Rankers with and without per-query features
+make different errors, so their mean is better than either.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers.nets.direct_ranker import DirectRanker
@@ -24,52 +24,64 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from directranker.arrays import Features, FloatArray, IntArray
+from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.description.model import Model
 from directranker.description.summing import summed
 from directranker.errors import ExportError
 from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import N_JOBS, integer
 from directranker.rankers.base import Ranker, as_seed
-from directranker.rankers.finite_scores import saturated
-from directranker.rankers.nets.encoding_selection import CROSS_VALIDATED, IN_BINS, SCALED, select_encoding
+from directranker.rankers.finite_scores import saturate
+from directranker.rankers.nets.direct_ranker import DirectRanker
+from directranker.rankers.nets.encoding_selection import (
+    CROSS_VALIDATED,
+    PIECEWISE_LINEAR,
+    SCALED,
+    select_encoding,
+)
 from directranker.rankers.nets.net_ranker import AUTO
-from directranker.rankers.training_data import TrainingData
 from directranker.safe_path import restore_path, safe_path
-from directranker.training.interrupts import interrupts_raised
+from directranker.training.data import TrainingData
+from directranker.training.interrupts import raise_interrupts
 
 __all__ = ["Ensemble"]
 
-IN_ITS_LIST = "in-context"
-TURNS = {IN_BINS: [IN_ITS_LIST, IN_BINS], SCALED: [SCALED, IN_ITS_LIST]}  # what members see, by what suits
-SCORED_DOCUMENTS = 20_000  # tell the scale of a member's scores
-MIN_QUERIES, MIN_DOCUMENTS = 30, 3000  # from which on list context is worth more than it adds to learn
+IN_CONTEXT = "in-context"
+ALTERNATING = {PIECEWISE_LINEAR: [IN_CONTEXT, PIECEWISE_LINEAR], SCALED: [SCALED, IN_CONTEXT]}
+"""The transforms that members take in turn, by the selected encoding."""
+MAX_SCALED_DOCUMENTS = 20_000  # of the sample that scales are computed on
+MIN_QUERIES, MIN_DOCUMENTS = 30, 3000  # of data that is large enough for per-query features
 
 
 class Ensemble(Ranker):
-    """The mean of `n` rankers that differ in their seed and in what they see.
+    """The mean of rankers that differ in their seed and in some of their parameters.
 
     Parameters
     ----------
     ranker
-        Any ranker with a `random_state`; it is cloned, never fitted itself.
+        Any ranker with a `random_state`; it is cloned and never fitted itself.
     n_estimators
-        How many rankers are trained.
+        The number of rankers.
     vary
-        Parameters in which they differ besides the seed, each with values that they take in turn, such as
-        `{"hidden_layers": [64, 256]}`. `"auto"`: rankers whose `transform` is `"cross-validated"` or
-        `"piecewise-linear"` see documents within their lists (`"in-context"`) and by themselves in turn,
-        from 30 queries and 3,000 documents on. None: the seed only.
+        The parameters in which they differ besides the seed, each with values that they take in turn, such as
+        `{"hidden_layers": [64, 256]}`. None: the seed only. `"auto"`: if `transform` is `"cross-validated"`
+        or `"piecewise-linear"`, every second ranker has per-query features (`"in-context"`), from 30 queries
+        and 3,000 documents.
     random_state
-        The seed that theirs come from.
+        The seed, from which the seeds of the rankers are drawn.
     n_jobs
-        How many are trained at the same time, in processes of their own; None for one after another.
+        The number of rankers trained at the same time, in separate processes; None for one after another.
 
-    Fitted: `rankers_`, and in `factors_` what the scores of each count in the sum that is the ensemble's.
+    Attributes
+    ----------
+    rankers_
+        The fitted rankers.
+    factors_
+        The factor of each ranker's scores in the sum that is the score of the ensemble.
 
     """
 
-    _rules = {"n_estimators": integer(1), "n_jobs": N_JOBS}  # noqa: RUF012 - as in the base
+    _rules = {"n_estimators": integer(1), "n_jobs": N_JOBS}  # noqa: RUF012 - as in Ranker
 
     def __init__(
         self,
@@ -88,9 +100,7 @@ class Ensemble(Ranker):
 
     @classmethod
     def of_nets(cls) -> Self:
-        """Five DirectRankers with their defaults."""
-        from directranker.rankers.nets.direct_ranker import DirectRanker  # noqa: PLC0415 - only if asked for
-
+        """Return an ensemble of five DirectRankers with their defaults."""
         return cls(DirectRanker(), 5)
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
@@ -98,57 +108,58 @@ class Ensemble(Ranker):
             raise TypeError(f"ranker is {self.ranker!r}; give a ranker such as DirectRanker()")
         seed = as_seed(self.random_state)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators)
-        differences = self._differences(data, validation, seed)
+        variations = self._resolve_variations(data, validation, seed)
         members = []
-        for number, own_seed in enumerate(seeds):
-            own = {name: values[number % len(values)] for name, values in differences.items()}
-            member = clone(self.ranker).set_params(random_state=int(own_seed), **own)
-            members.append(self._sharing(member))
-        some = data.sample(SCORED_DOCUMENTS, seed)
+        for number, member_seed in enumerate(seeds):
+            changes = {name: values[number % len(values)] for name, values in variations.items()}
+            member = clone(self.ranker).set_params(random_state=int(member_seed), **changes)
+            members.append(self._set_inputs(member))
+        sample = data.sample(MAX_SCALED_DOCUMENTS, seed)
         with safe_path():
             fitted = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fitted)(member, data, validation, some) for member in members
+                delayed(_fit_member)(member, data, validation, sample) for member in members
             )
         self.rankers_ = [member for member, _ in fitted]
         self.factors_ = np.array([factor for _, factor in fitted]) / len(fitted)
 
-    def _differences(
+    def _resolve_variations(
         self, data: TrainingData, validation: TrainingData | None, seed: int
     ) -> Mapping[str, Sequence[Any]]:
-        """The values that members take in turn, by parameter."""
+        """Return the values that members take in turn, by parameter."""
         vary: Mapping[str, Sequence[Any]] = {}
         is_auto = isinstance(self.vary, str) and self.vary == AUTO
         if self.vary is not None and not is_auto:
-            vary = _checked(self.vary)
-        given = self.ranker.get_params(deep=False).get("transform")
-        if "transform" in vary or not isinstance(given, str) or given not in (CROSS_VALIDATED, IN_BINS):
+            vary = _validate_vary(self.vary)
+        transform = self.ranker.get_params(deep=False).get("transform")
+        is_selectable = isinstance(transform, str) and transform in (CROSS_VALIDATED, PIECEWISE_LINEAR)
+        if "transform" in vary or not is_selectable:
             return vary
-        # Members would all choose the same, so it is chosen once.
-        ranker = self._sharing(clone(self.ranker))
+        # All members would select the same encoding, so it is selected once.
+        ranker = self._set_inputs(clone(self.ranker))
         parameters = ranker.get_params(deep=False)
-        chosen = select_encoding(ranker, data, validation, seed=seed, progress=parameters.get("progress"))
-        enough = data.n_queries >= MIN_QUERIES and len(data.relevance) >= MIN_DOCUMENTS
-        # A net of one's own may want a certain number of columns.
-        in_turn = is_auto and enough and parameters.get("feature_net") is None
-        return {**vary, "transform": TURNS[chosen] if in_turn else [chosen]}
+        encoding = select_encoding(ranker, data, validation, seed=seed, progress=parameters.get("progress"))
+        is_large = data.n_queries >= MIN_QUERIES and data.n_documents >= MIN_DOCUMENTS
+        # A user's feature net may need a fixed number of columns.
+        alternates = is_auto and is_large and parameters.get("feature_net") is None
+        return {**vary, "transform": ALTERNATING[encoding] if alternates else [encoding]}
 
-    def _sharing(self, member: Ranker) -> Ranker:
-        """The member, told what the input is."""
+    def _set_inputs(self, member: Ranker) -> Ranker:
+        """Copy the description of the input features to a member."""
         for name in ("n_features_in_", "feature_names_in_", "input_shape_"):
             if hasattr(self, name):
                 setattr(member, name, getattr(self, name))
         return member
 
-    def compare(self, A: Any, B: Any) -> NDArray[np.float64]:
-        """The ranking function r(a, b), row by row; members that see lists see all rows as one."""
-        first, second = self._tables_to_compare(A, B)
+    def compare(self, A: Any, B: Any) -> FloatArray:
+        """Return the ranking function r(a, b) row by row; for per-query features all rows are one query."""
+        first, second = self._validate_comparison(A, B)
         totals = np.zeros((2, len(first)))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
-            totals += factor * np.stack(ranker._scores_as_one_list(first, second)).astype(np.float64)
-        scores = saturated(totals).astype(np.float64)  # as `predict` rounds them, so that both agree
+            totals += factor * np.stack(ranker._score_as_one_query(first, second)).astype(np.float64)
+        scores = saturate(totals).astype(np.float64)  # rounded as by `predict`, so that both agree
         return np.asarray(scores[0] - scores[1])
 
-    _unsaved_parameters = Ranker._unsaved_parameters | {"ranker"}  # the fitted ones are saved
+    _unsaved_parameters = Ranker._unsaved_parameters | {"ranker"}  # the fitted rankers are saved
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
@@ -166,39 +177,39 @@ class Ensemble(Ranker):
         try:
             return summed([member._describe() for member in self.rankers_], self.factors_)
         except ExportError as error:
-            raise ExportError(f"{error}; {self._exportable_instead()}") from None
+            raise ExportError(f"{error}; {self._suggest_export()}") from None
 
-    def _exportable_instead(self) -> str:
-        """What can be exported in place of this ensemble."""
+    def _suggest_export(self) -> str:
+        """Return what can be exported in place of this ensemble."""
         for number, member in enumerate(self.rankers_):
             try:
                 member._describe()
             except ExportError:
                 continue
             return (
-                f"of this Ensemble, ranker {number} can be exported: "
-                f"load_ranker(…).rankers_[{number}].save('single') makes a model of it; and so can an "
-                "Ensemble(…, vary=None), whose rankers differ in their seeds only"
+                f"of this Ensemble, ranker {number} can be exported: save it by "
+                f"load_ranker(…).rankers_[{number}].save('single'); an Ensemble(…, vary=None), whose rankers "
+                "differ in their seeds only, can be exported, too"
             )
-        return "take an Ensemble whose rankers see documents by themselves"
+        return "use an Ensemble whose rankers have no per-query features"
 
     def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:
         total, method = np.zeros((len(pairs), table.shape[1])), ""
         for member, factor in zip(self.rankers_, self.factors_, strict=True):
-            parts, method = member._contributions(table, pairs, n_steps=n_steps)
-            total += factor * parts
+            contributions, method = member._contributions(table, pairs, n_steps=n_steps)
+            total += factor * contributions
         return total, f"the mean over rankers of {method}"
 
-    _warm_up_parameters = {"n_estimators": 2}  # noqa: RUF012 - members may see different things
+    _warm_up_parameters = {"n_estimators": 2}  # noqa: RUF012 - members may have different transforms
 
-    def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
+    def _scores(self, table: Features, query: IntArray) -> Float32Array:
         total = np.zeros(len(table))
         for ranker, factor in zip(self.rankers_, self.factors_, strict=True):
             total += factor * ranker._scores(table, query).astype(np.float64)
-        return saturated(total)
+        return saturate(total)
 
 
-def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
+def _validate_vary(vary: object) -> Mapping[str, Sequence[Any]]:
     if not isinstance(vary, Mapping):
         raise TypeError(f"vary is {vary!r}; give 'auto', None or values by parameter")
     for name, values in vary.items():
@@ -207,24 +218,24 @@ def _checked(vary: Any) -> Mapping[str, Sequence[Any]]:
     return vary
 
 
-def _fitted(
+def _fit_member(
     ranker: Ranker,
     data: TrainingData,
     validation: TrainingData | None,
-    some: tuple[Features, IntArray],
+    sample: tuple[Features, IntArray],
 ) -> tuple[Ranker, float]:
-    """The ranker, and what makes the deviation of its scores of these documents 1."""
+    """Return the fitted ranker, and the factor that makes the deviation of its scores on the sample 1."""
     restore_path()
-    with interrupts_raised():  # else Ctrl-C would end one member, and the next would begin
-        ranker._fit_checked(data, validation)
-    width = deviation_within(ranker._scores(*some), some[1])
-    return ranker, 1 / width if width > 0 else 0.0
+    with raise_interrupts():  # otherwise Ctrl-C would end one member only
+        ranker._check_and_fit(data, validation)
+    deviation = within_query_deviation(ranker._scores(*sample), sample[1])
+    return ranker, 1 / deviation if deviation > 0 else 0.0
 
 
-def deviation_within(scores: NDArray[Any], query: IntArray) -> float:
-    """How far scores are from their query's mean, by the root of the mean square.
+def within_query_deviation(scores: NDArray[Any], query: IntArray) -> float:
+    """Return the root mean square deviation of scores from their query's mean.
 
-    >>> deviation_within(np.array([1.0, 3.0, 50.0, 52.0]), np.array([0, 0, 1, 1]))
+    >>> within_query_deviation(np.array([1.0, 3.0, 50.0, 52.0]), np.array([0, 0, 1, 1]))
     1.0
     """
     values = scores.astype(np.float64)

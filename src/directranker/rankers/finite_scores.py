@@ -1,6 +1,6 @@
-"""Scores are finite numbers: too large ones are saturated, and what is not a number is an error.
+"""Scores are finite: too large scores are clipped to float32, and NaN raises.
 
->>> saturated(np.array([1e300, -2.0])).tolist()
+>>> saturate(np.array([1e300, -2.0])).tolist()
 [3.4028234663852886e+38, -2.0]
 >>> check_scores(np.array([0.5, np.nan]), np.array([[1.0], [np.nan]]), ["price"])
 Traceback (most recent call last):
@@ -16,30 +16,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import Features
+from directranker.arrays import Features, Float32Array
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
 
-__all__ = ["check_scores", "saturated"]
+__all__ = ["check_scores", "saturate"]
 
 
-def saturated(scores: NDArray[Any]) -> NDArray[np.float32]:
-    """Scores as float32; those beyond its range become its largest number."""
+def saturate(scores: NDArray[Any]) -> Float32Array:
+    """Convert scores to float32; scores beyond its range become its largest number."""
     if scores.dtype == np.float32:
         return np.asarray(scores, dtype=np.float32)
-    narrow: NDArray[np.float32] = np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
-    return narrow
+    clipped: Float32Array = np.clip(scores, -FLOAT32_MAX, FLOAT32_MAX).astype(np.float32)
+    return clipped
 
 
-def check_scores(scores: NDArray[Any], table: Features, names: Sequence[Any] | None) -> None:
-    """Raise for a score that is not finite, with the row and the feature that it comes from."""
+def check_scores(scores: NDArray[Any], table: Features, names: Sequence[object] | None) -> None:
+    """Raise for the first score that is not finite, with its row and the feature that causes it."""
     finite = np.isfinite(scores)
     if finite.all():
         return
     row = int(np.argmin(finite))
     features, score = np.asarray(table[row]), f"the score of row {row} is {scores[row]}"
     if np.isnan(features).any():
-        name = _name(int(np.isnan(features).argmax()), names)
+        name = _format_name(int(np.isnan(features).argmax()), names)
         raise DataError(
             f"{score}: feature {name} is missing (nan) there, and the ranker's transform does not fill it "
             "in; fit with one that does, such as 'auto' or 'standard', or fill it in"
@@ -47,10 +47,10 @@ def check_scores(scores: NDArray[Any], table: Features, names: Sequence[Any] | N
     largest = int(np.abs(features).argmax())
     raise DataError(
         f"{score}: its features are too large for the ranker; the largest is {features[largest]:g} in "
-        f"feature {_name(largest, names)}. Give nan where that stands for a missing value, or fit with a "
+        f"feature {_format_name(largest, names)}. Give nan where that means a missing value, or fit with a "
         "transform that limits features, such as 'auto'"
     )
 
 
-def _name(feature: int, names: Sequence[Any] | None) -> str:
+def _format_name(feature: int, names: Sequence[object] | None) -> str:
     return str(feature) if names is None else repr(names[feature])

@@ -1,4 +1,4 @@
-"""Every ranker by name, with what tables, searches and help need to know of it.
+"""The registry of rankers by name, with descriptions and search grids.
 
 Commands, comparisons, saved models and contract tests iterate over this registry; none of them refers to a
 specific ranker. Our own rankers are lines of `BUILT_IN`. A ranker of another package registers by an entry
@@ -9,7 +9,7 @@ point of the group `directranker.rankers`, whose value is a `Ranker` class:
 
 Rankers are imported on first use.
 
->>> list(registered())[:3]
+>>> list(load_registry())[:3]
 ['DirectRanker-paper', 'DirectRanker', 'RankNet']
 >>> find_ranker("LambdaMART").make().patience
 50
@@ -41,32 +41,32 @@ __all__ = [
     "GROUP",
     "Choices",
     "RankerEntry",
-    "class_named",
     "find_ranker",
-    "name_of",
-    "registered",
+    "find_ranker_class",
+    "find_registered_name",
+    "load_registry",
     "select_rankers",
 ]
 
 ALL = "all"
 GROUP = "directranker.rankers"
 Choices = Mapping[str, list[Any]]
-"""The values to try, by parameter."""
+"""The values that a search tries, by parameter."""
 
 
 @dataclass(frozen=True)
 class RankerEntry:
-    """A ranker by name: where it is defined, a phrase for tables, and the parameters that searches try."""
+    """A registered ranker: its name, where it is defined, a phrase for tables, and its search grids."""
 
     name: str
     target: str
     """`module:Class`, or `module:Class.constructor` for another configuration of a class."""
     description: str
     grids: Mapping[str, Choices] = field(default_factory=dict)
-    """By the name of a grid, `"quick"` or `"paper"`; a ranker stays at its defaults where there is none."""
+    """Search grids by name, `"quick"` or `"paper"`; without a grid, a search uses the defaults."""
 
     def make(self) -> Ranker:
-        """The unfitted ranker with its defaults."""
+        """Build the unfitted ranker with its defaults."""
         module, _, attribute = self.target.partition(":")
         ranker: Ranker = attrgetter(attribute)(import_module(module))()
         return ranker
@@ -81,12 +81,12 @@ class RankerEntry:
     def ranker_class(self) -> type[Ranker]:
         """The class itself."""
         module, _, name = self.class_path.partition(":")
-        found: type[Ranker] = getattr(import_module(module), name)
-        return found
+        ranker_class: type[Ranker] = getattr(import_module(module), name)
+        return ranker_class
 
     @property
     def is_configuration(self) -> bool:
-        """Whether the ranker is made by a constructor other than the class itself."""
+        """Whether the ranker is built by another constructor of its class."""
         return self.target != self.class_path
 
 
@@ -207,13 +207,13 @@ BUILT_IN: tuple[RankerEntry, ...] = (
 
 
 @cache
-def registered() -> Mapping[str, RankerEntry]:
-    """All rankers by name: our own, then those of installed packages by their entry points."""
+def load_registry() -> Mapping[str, RankerEntry]:
+    """Return all rankers by name: our own, then those of installed packages by their entry points."""
     entries = {entry.name: entry for entry in BUILT_IN}
     for point in entry_points(group=GROUP):
         if point.name in entries:
             raise ValueError(
-                f"entry point {point.value!r} registers the ranker {point.name!r}, which there is already; "
+                f"entry point {point.value!r} registers the ranker {point.name!r}, which already exists; "
                 f"rename it in the group {GROUP!r} of its package"
             )
         entries[point.name] = _external_entry(point)
@@ -225,50 +225,50 @@ def _external_entry(point: EntryPoint) -> RankerEntry:
 
 
 def find_ranker(name: str) -> RankerEntry:
-    """The entry of a name; a ValueError suggests the closest one."""
-    entries = registered()
+    """Return the entry of this name; a ValueError suggests the closest one."""
+    entries = load_registry()
     if name not in entries:
         raise ValueError(describe_unknown_name("ranker", name, entries))
     return entries[name]
 
 
-def name_of(ranker_class: type) -> str | None:
-    """The name that a class is registered by, which saved models have; None where it is not.
+def find_registered_name(ranker_class: type) -> str | None:
+    """Return the registered name of a class, which saved models contain; None where it is not registered.
 
     >>> from directranker.rankers import DirectRanker
-    >>> name_of(DirectRanker), name_of(str)
+    >>> find_registered_name(DirectRanker), find_registered_name(str)
     ('DirectRanker', None)
     """
     path = f"{ranker_class.__module__}:{ranker_class.__qualname__}"
-    return next((name for name, entry in _classes().items() if entry.class_path == path), None)
+    return next((name for name, entry in _load_classes().items() if entry.class_path == path), None)
 
 
-def class_named(name: str) -> type[Ranker]:
-    """The class that `name_of` gave this name; a KeyError where none is registered by it."""
-    return _classes()[name].ranker_class
+def find_ranker_class(name: str) -> type[Ranker]:
+    """Return the class of which `find_registered_name` is this name; KeyError where there is none."""
+    return _load_classes()[name].ranker_class
 
 
 @cache
-def _classes() -> Mapping[str, RankerEntry]:
-    """One entry for each class; another configuration of it has none of its own here."""
+def _load_classes() -> Mapping[str, RankerEntry]:
+    """Return one entry per class by name, without other configurations of the same class."""
     by_class: dict[str, RankerEntry] = {}
-    for entry in registered().values():
+    for entry in load_registry().values():
         if entry.class_path not in by_class or not entry.is_configuration:
             by_class[entry.class_path] = entry
     return {entry.name: entry for entry in by_class.values()}
 
 
 def select_rankers(names: str | Iterable[str]) -> list[RankerEntry]:
-    """The entries of names in a list, or of a string with commas between them; `"all"` is every one."""
-    wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    """Return the entries of names, a list or a comma-separated string; `"all"` is every ranker."""
+    requested = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     selected: dict[str, RankerEntry] = {}
-    for name in filter(None, wanted):
+    for name in filter(None, requested):
         if name == ALL:
-            selected.update(registered())
-        elif name in registered():
-            selected[name] = registered()[name]
+            selected.update(load_registry())
+        elif name in load_registry():
+            selected[name] = load_registry()[name]
         else:
-            raise ValueError(describe_unknown_name("ranker", name, [ALL, *registered()]))
+            raise ValueError(describe_unknown_name("ranker", name, [ALL, *load_registry()]))
     if not selected:
         raise ValueError("no ranker is named; give names such as 'DirectRanker,LambdaMART', or 'all'")
     return list(selected.values())

@@ -1,6 +1,6 @@
-"""Learning round by round: the history, the bar, when to stop, and Ctrl-C.
+"""Training in rounds: history, progress bar, early stopping and Ctrl-C.
 
->>> rounds = Rounds("climbing", 100, patience=2)
+>>> rounds = Rounds("boosting", 100, patience=2)
 >>> for number in rounds:
 ...     _ = rounds.record(fitness=min(number, 3))
 >>> rounds.best, len(rounds.history), rounds.stopped
@@ -17,7 +17,7 @@ from typing import Literal
 
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.training.interrupts import DeferredInterrupt
-from directranker.training.progress import shown_progress
+from directranker.training.progress import show_progress
 
 __all__ = ["RoundRecord", "Rounds"]
 
@@ -26,35 +26,36 @@ Stopped = Literal["max_iter", "early_stopping", "converged", "precision", "inter
 
 @dataclass(frozen=True)
 class RoundRecord:
-    """What a round brought; kept in `history_` and given to callbacks."""
+    """The result of a round; kept in `history_` and passed to callbacks."""
 
     round: int
     fitness: float
-    """The metric on what is learnt from."""
+    """The metric on the training split."""
     metric: float | None
-    """The metric on the validation part, where there is one."""
+    """The metric on the validation split, where there is one."""
     seconds: float
 
-    def in_words(self) -> str:
-        """For the progress bar."""
-        measured = "" if self.metric is None else f"  validation {self.metric:.4f}"
-        return f"fitness {self.fitness:.4f}{measured}"
+    def format_progress(self) -> str:
+        """Return the message for the progress bar."""
+        validation = "" if self.metric is None else f"  validation {self.metric:.4f}"
+        return f"fitness {self.fitness:.4f}{validation}"
 
 
 class Rounds:
-    """Iterate over the numbers of the rounds, from 1 on; the body calls `record` once in each.
+    """Iterate over round numbers from 1; the loop body calls `record` once in each round.
 
-    The best round is the one of the best validation metric, or of the best fitness where none is measured,
-    and `patience` counts the rounds since. It is 0 where no round is better than `before`, the value of what
-    the first round starts from. With `by_validation=False` the validation metric is only recorded.
+    The best round has the best validation metric, or the best fitness where there is no validation metric.
+    Early stopping ends the iteration after `patience` rounds without a better one. `best` is 0 where no round
+    is better than `initial`, the value before the first round. With `by_validation=False` the validation
+    metric is only recorded.
     """
 
     def __init__(
         self,
         title: str,
-        most: int,
+        max_rounds: int,
         *,
-        before: float = -math.inf,
+        initial: float = -math.inf,
         patience: int | None = None,
         by_validation: bool = True,
         progress: bool | None = None,
@@ -63,10 +64,10 @@ class Rounds:
         self.history: list[RoundRecord] = []
         self.best = 0
         self.stopped: Stopped = "max_iter"
-        self._title, self._most, self._patience = title, most, patience
+        self._title, self._max_rounds, self._patience = title, max_rounds, patience
         self._by_validation = by_validation
         self._progress, self._callbacks = progress, callbacks
-        self._best_value = before
+        self._best_value = initial
         self._finished = False
         self._interrupt: DeferredInterrupt | None = None
         self._start = time.perf_counter()
@@ -74,14 +75,14 @@ class Rounds:
     def __iter__(self) -> Generator[int, None, None]:
         with (
             DeferredInterrupt() as interrupt,
-            shown_progress(self._title, self._most, wanted=self._progress) as report,
+            show_progress(self._title, self._max_rounds, enabled=self._progress) as report,
         ):
             self._interrupt = interrupt
-            for number in range(1, self._most + 1):
+            for number in range(1, self._max_rounds + 1):
                 self._start = time.perf_counter()
                 yield number
                 record = self.history[-1]
-                report(number, record.in_words())
+                report(number, record.format_progress())
                 for callback in self._callbacks:
                     callback(record)
                 if interrupt.requested:
@@ -99,15 +100,15 @@ class Rounds:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether Ctrl-C was pressed; a round that takes long ends then with what it has."""
+        """Whether Ctrl-C was pressed; a long round then ends with what it has."""
         return self._interrupt is not None and self._interrupt.requested
 
     def finish(self, reason: Stopped) -> None:
-        """Let this round be the last one."""
+        """Make this round the last one."""
         self.stopped, self._finished = reason, True
 
     def record(self, fitness: float, metric: float | None = None) -> bool:
-        """Keep what a round brought → whether it is the best so far."""
+        """Record the result of a round → whether it is the best so far."""
         seconds = time.perf_counter() - self._start
         self.history.append(RoundRecord(len(self.history) + 1, fitness, metric, seconds))
         value = metric if metric is not None and self._by_validation else fitness

@@ -1,4 +1,4 @@
-"""Rankers whose features first go through a transform, which is fitted on the training part alone."""
+"""Rankers with a feature transform, which is fitted on the training split only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import feature_of_columns
@@ -16,27 +15,27 @@ from directranker.encoding.base import FeatureTransform, RowTransform
 from directranker.encoding.blocks import over_rows
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
-__all__ = ["TransformingRanker", "check_encoded", "n_columns_of", "row_by_row"]
+__all__ = ["TransformingRanker", "as_row_transform", "check_encoded", "count_columns"]
 
-FITTED_ROWS = 200_000  # documents that a transform is fitted on at the most
+MAX_FITTED_DOCUMENTS = 200_000  # of the sample that a transform is fitted on
 
 
 class TransformingRanker(Ranker):
-    """A ranker with a parameter `transform`; a subclass calls `_fit_transform` before it learns."""
+    """A ranker with a parameter `transform`; a subclass calls `_fit_transform` in `_fit`."""
 
     @property
     def transform(self) -> Any:
-        """Hidden: scikit-learn takes whatever has a `transform` for a transformer, and would call it."""
-        raise AttributeError("a ranker does not transform; its parameter of this name is in get_params()")
+        """Hidden: scikit-learn takes every object with a `transform` for a transformer, and would call it."""
+        raise AttributeError("a ranker has no method transform; get_params() has its parameter of this name")
 
     @transform.setter
     def transform(self, transform: Any) -> None:
         self._transform = transform
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters by name, `transform` among them; with `deep` also those of a transformer."""
+        """Return all parameters by name, including `transform`; with `deep` also those of a transformer."""
         names = self._get_param_names()
         parameters = {name: self._transform if name == "transform" else getattr(self, name) for name in names}
         if deep and hasattr(self._transform, "get_params") and not isinstance(self._transform, type):
@@ -44,25 +43,23 @@ class TransformingRanker(Ranker):
             parameters |= {f"transform__{name}": value for name, value in inner.items()}
         return parameters
 
-    def _scores_as_one_list(
-        self, first: Features, second: Features
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _score_as_one_query(self, first: Features, second: Features) -> tuple[FloatArray, FloatArray]:
         if isinstance(self.transform_, RowTransform):
-            return super()._scores_as_one_list(first, second)
+            return super()._score_as_one_query(first, second)
         both = np.ascontiguousarray(np.concatenate([first, second]))
-        # In an order of their own, so that the tables may change places and no sum is rounded otherwise.
+        # Sorted by content, so that swapping the tables changes no rounding and r is odd.
         order = np.argsort(both.view(np.dtype((np.void, both.itemsize * both.shape[1]))).ravel())
         scores = np.empty(len(both))
-        scores[order] = self._checked_scores(both[order], np.zeros(len(both), dtype=np.int64))
+        scores[order] = self._finite_scores(both[order], np.zeros(len(both), dtype=np.int64))
         return scores[: len(first)], scores[len(first) :]
 
-    _unsaved_parameters = Ranker._unsaved_parameters | {"transform"}  # it is saved fitted
+    _unsaved_parameters = Ranker._unsaved_parameters | {"transform"}  # the fitted transform is saved
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
         transform = getattr(self, "transform_", None)
         if not isinstance(transform, FeatureTransform):
-            raise ValueError("transform_ is not a transform of directranker")
+            raise ValueError("transform_ is not a directranker transform")
         if transform.n_features_in_ != self.n_features_in_:
             raise ValueError(
                 f"the transform is for {transform.n_features_in_} features, the ranker for "
@@ -73,36 +70,36 @@ class TransformingRanker(Ranker):
         one_query = np.zeros(len(table), dtype=np.int64)
         encoded = self.transform_.transform(table, qid=one_query).astype(np.float64)
         feature_of_column = feature_of_columns(self.transform_, encoded.shape[1])
-        of_columns, method = self._column_contributions(encoded, pairs, n_steps)
+        by_column, method = self._column_contributions(encoded, pairs, n_steps)
         belongs = feature_of_column[:, None] == np.arange(table.shape[1])  # (n_columns, n_features)
-        return of_columns @ belongs.astype(np.float64), method
+        return by_column @ belongs.astype(np.float64), method
 
     @abstractmethod
     def _column_contributions(
         self, encoded: FloatArray, pairs: IntArray, n_steps: int
     ) -> tuple[FloatArray, str]:
-        """The same for each column of the encoded documents, (n_pairs, n_columns)."""
+        """Return the contribution of each encoded column, (n_pairs, n_columns), and the method's name."""
 
     def _fit_transform(self, data: TrainingData, seed: int, transform: Any = None) -> None:
-        """Fit `transform_`, the given one or the parameter, on what is trained on, and on nothing else."""
-        sample, query = data.sample(FITTED_ROWS, seed)
-        chosen = self._transform if transform is None else transform
-        self.transform_ = as_transform(chosen).fit(sample, qid=query)
+        """Fit `transform_` on the training split: the given transform, or the parameter."""
+        sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
+        unfitted = self._transform if transform is None else transform
+        self.transform_ = as_transform(unfitted).fit(sample, qid=query)
 
 
-def n_columns_of(transform: Any) -> int:
-    """How many columns a fitted transform makes; one that is not ours is tried on a row of zeros."""
+def count_columns(transform: Any) -> int:
+    """Return the number of columns of a fitted transform; a user's transformer encodes a row of zeros."""
     if isinstance(transform, RowTransform):
         return transform._n_columns_out()
     row = np.zeros((1, transform.n_features_in_), dtype=np.float32)
     return int(transform.transform(row).shape[1])
 
 
-def row_by_row(transform: Any, table: Features, query: IntArray) -> tuple[Features, Any]:
-    """A table and a transform whose rows may be encoded some at a time.
+def as_row_transform(transform: Any, table: Features, query: IntArray) -> tuple[Features, Any]:
+    """Return a table and a transform that encodes each row on its own.
 
-    A transform within queries needs all rows of a query, so it is applied here, and nothing or only bins are
-    left to do.
+    A per-query transform needs all rows of a query, so it is applied here. The returned transform then only
+    encodes bins, or nothing.
     """
     if isinstance(transform, RowTransform):
         return table, transform
@@ -115,25 +112,25 @@ def row_by_row(transform: Any, table: Features, query: IntArray) -> tuple[Featur
 def check_encoded(
     table: Features, transform: Any, *, names: Sequence[str] = (), rows: IntArray | None = None
 ) -> None:
-    """Raise where a feature is not finite after a transform.
+    """Raise where an encoded feature is not finite.
 
-    `names` are the features', and `rows` the user's row of each row of the table.
+    `names` are the feature names, `rows` the input row of each row of the table.
     """
     not_finite = np.any(over_rows(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0)
     if not not_finite.any():
         return
     column = int(np.argmax(not_finite))
     row = int(np.argmax(~np.isfinite(table[:, column])))
-    where = f"row {row if rows is None else rows[row]}, {_source_of_column(column, table, transform, names)}"
+    position = f"row {row if rows is None else rows[row]}, {_format_column(column, table, transform, names)}"
     raise DataError(
-        f"X has {table[row, column]} in {where} after the transform {transform!r}; "
+        f"X has {table[row, column]} in {position} after the transform {transform!r}; "
         "choose one that fills missing values, such as 'auto' or 'standard'"
     )
 
 
-def _source_of_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
+def _format_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
     try:
         feature = int(feature_of_columns(transform, table.shape[1])[column])
-    except TypeError:  # a transformer of the user's own that makes more columns
+    except TypeError:  # a user's transformer that makes more columns
         return f"column {column} of the transformed features"
     return f"column {str(names[feature])!r}" if len(names) else f"column {feature}"

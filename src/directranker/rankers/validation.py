@@ -1,4 +1,4 @@
-"""A part of the training data held out for early stopping: whole queries, or rows where there is one list."""
+"""The validation split of early stopping: whole queries, or documents where all are one query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from directranker.errors import DataError, TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.blindness import why_blind
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
 __all__ = ["check_not_constant", "early_stopping_split", "split_off_validation"]
 
@@ -15,20 +15,20 @@ __all__ = ["check_not_constant", "early_stopping_split", "split_off_validation"]
 def split_off_validation(
     data: TrainingData, fraction: float, seed: int, metric: Metric
 ) -> tuple[TrainingData, TrainingData | None]:
-    """Split at random into a training and a validation part.
+    """Split at random into training and validation data.
 
-    Where a part would have nothing to learn from or to measure, nothing is held out.
+    Nothing is held out where a split could not be trained on, or the metric would be constant on it.
     """
     rng = np.random.default_rng((seed, 7))
     if data.n_queries == 1:
-        rows = rng.permutation(len(data.relevance))
+        rows = rng.permutation(data.n_documents)
         cut = round(fraction * len(rows))
         train, held_out = data.take_rows(np.sort(rows[cut:])), data.take_rows(np.sort(rows[:cut]))
     else:
         queries = rng.permutation(data.n_queries)
         cut = max(1, round(fraction * len(queries)))
         train, held_out = data.take(np.sort(queries[cut:])), data.take(np.sort(queries[:cut]))
-    if all(part.is_trainable and _blindness(metric, part) is None for part in (train, held_out)):
+    if all(split.is_trainable and _explain_constant(metric, split) is None for split in (train, held_out)):
         return train, held_out
     return data, None
 
@@ -42,20 +42,19 @@ def early_stopping_split(
     seed: int,
     early_stopping: bool = True,
 ) -> tuple[TrainingData, TrainingData | None]:
-    """What is learnt from, and what tells when to stop: the given part, or a fraction that is split off.
+    """Return training and validation data: the given validation data, or a fraction that is split off.
 
-    Without `early_stopping` nothing is split off, and the caller only records the given part.
-
-    Labels may be of a kind that the metric cannot tell apart, such as all from 1 on, or all below 0. Then
-    nothing tells when to stop, and a warning says so.
+    Without `early_stopping` nothing is split off, and the caller only records the metric on the given data.
+    Where the metric is constant, for example because all labels are relevant or none is, there is no
+    validation data, and a warning says why.
     """
     if validation is None and (fraction is None or not early_stopping):
         return data, None
-    blindness = _blindness(metric, data if validation is None else validation)
-    if blindness is not None:
-        where = "" if validation is None else "eval_set: "
+    problem = _explain_constant(metric, data if validation is None else validation)
+    if problem is not None:
+        source = "" if validation is None else "eval_set: "
         effect = "early stopping is off" if early_stopping else "no metric is recorded"
-        warn_caller(f"{effect}: {where}{blindness}", TrainingWarning)
+        warn_caller(f"{effect}: {source}{problem}", TrainingWarning)
         return data, None
     if validation is not None or fraction is None:
         return data, validation
@@ -63,11 +62,12 @@ def early_stopping_split(
 
 
 def check_not_constant(metric: Metric, data: TrainingData) -> None:
-    """Refuse training data in which there is nothing to climb."""
-    blindness = _blindness(metric, data)
-    if blindness is not None:
-        raise DataError(blindness)
+    """Raise where the metric is constant on the training data, so that it cannot be optimised."""
+    problem = _explain_constant(metric, data)
+    if problem is not None:
+        raise DataError(problem)
 
 
-def _blindness(metric: Metric, data: TrainingData) -> str | None:
+def _explain_constant(metric: Metric, data: TrainingData) -> str | None:
+    """Return why the metric is constant on this data; None where it is not."""
     return why_blind(metric, data.relevance, offsets=data.offsets, query_weight=data.weight_of_queries)

@@ -1,6 +1,6 @@
 """Training a scoring net: batches of whole queries, early stopping, checkpoints, progress.
 
-Names are imported on first use, since most of them need torch.
+Names are imported on first use: most of them need torch.
 """
 
 import lazy_loader as _lazy

@@ -1,8 +1,9 @@
 from .batches import Batch as Batch
 from .batches import Batches as Batches
-from .batches import QueryGroups as QueryGroups
-from .loop import Trained as Trained
+from .data import TrainingData as TrainingData
+from .encoded_features import EncodedFeatures as EncodedFeatures
 from .loop import TrainingOptions as TrainingOptions
+from .loop import TrainingResult as TrainingResult
 from .loop import train as train
 from .records import EpochRecord as EpochRecord
 

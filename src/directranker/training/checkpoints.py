@@ -1,13 +1,14 @@
-"""Training that survives being killed: after each epoch all of its state in one file, atomically.
+"""Training checkpoints: after each epoch, the whole training state is written atomically to one file.
 
-The file holds tensors (safetensors) and, as text in its header, everything else. A fingerprint of data and
-parameters keeps a checkpoint from being taken for another training's.
+The file is safetensors; its metadata holds the rest of the state as JSON. A fingerprint of data and
+parameters keeps a training from resuming from the checkpoint of another one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from safetensors.torch import save_file
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
 
-__all__ = ["Checkpoint", "TrainingState", "fingerprint", "kept_seed"]
+__all__ = ["Checkpoint", "TrainingState", "compute_fingerprint", "read_seed"]
 
 FILE = "training.safetensors"
 Tensors = dict[str, torch.Tensor]
@@ -29,7 +30,7 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass
 class TrainingState:
-    """How far training has come; what is not in here is derived from the seed and the epoch."""
+    """The progress of a training; everything else follows from the seed and the epoch."""
 
     epoch: int = 0
     step: int = 0
@@ -39,8 +40,8 @@ class TrainingState:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def fingerprint(parameters: dict[str, Any], *arrays: NDArray[Any] | None) -> str:
-    """A text that is another one for other parameters or other data."""
+def compute_fingerprint(parameters: Mapping[str, object], *arrays: NDArray[Any] | None) -> str:
+    """Return a digest of the parameters and the data."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
     for array in arrays:
         if array is None:
@@ -54,7 +55,7 @@ def fingerprint(parameters: dict[str, Any], *arrays: NDArray[Any] | None) -> str
 
 
 class Checkpoint:
-    """A folder that training writes to after each epoch and goes on from."""
+    """A folder that training writes to after each epoch and resumes from."""
 
     def __init__(self, folder: str | Path, fingerprint: str, seed: int = 0) -> None:
         self._path = Path(folder) / FILE
@@ -62,8 +63,8 @@ class Checkpoint:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._path.exists() and _read(self._path)[0]["fingerprint"] != fingerprint:
             raise StorageError(
-                f"{self._path} is of a training with other data or parameters; "
-                "give another checkpoint folder, or delete this one to start anew"
+                f"{self._path} is the checkpoint of a training with other data or parameters; "
+                "give another checkpoint folder, or delete this one to start again"
             )
 
     def save(
@@ -73,70 +74,72 @@ class Checkpoint:
         optimizer: torch.optim.Optimizer,
         best: Tensors | None,
     ) -> None:
-        """Write all of it under another name and rename."""
+        """Write the state to a temporary file and rename it."""
         tensors = {f"net/{name}": value for name, value in net.state_dict().items()}
         tensors |= {f"best/{name}": value for name, value in (best or {}).items()}
-        plain: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         for number, values in optimizer.state_dict()["state"].items():
             for name, value in values.items():
                 key = f"optimizer/{number}/{name}"
                 if isinstance(value, torch.Tensor):
                     tensors[key] = value
                 else:
-                    plain[key] = value
-        words = {
+                    numbers[key] = value
+        metadata = {
             "fingerprint": self._fingerprint,
             "seed": self._seed,
             "state": asdict(state),
-            "optimizer": plain,
+            "optimizer": numbers,
         }
         copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         with write_atomically(self._path) as temporary:
             try:
-                save_file(copies, temporary, metadata={"training": json.dumps(words)})
+                save_file(copies, temporary, metadata={"training": json.dumps(metadata)})
             except SafetensorError as error:
                 raise StorageError(f"{self._path} cannot be written: {error}") from None
 
     def restore(
         self, net: torch.nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[TrainingState, Tensors | None]:
-        """Put net and optimiser where the last epoch left them → (state, the best weights)."""
+        """Load net and optimiser as of the last saved epoch → (state, best weights)."""
         if not self._path.exists():
             return TrainingState(), None
-        words, tensors = _read(self._path)
-        net.load_state_dict(_part(tensors, "net/"))
-        _restore_optimizer(optimizer, tensors, words["optimizer"])
-        best = _part(tensors, "best/")
-        return TrainingState(**words["state"]), best or None
+        metadata, tensors = _read(self._path)
+        net.load_state_dict(_select(tensors, "net/"))
+        _restore_optimizer(optimizer, tensors, metadata["optimizer"])
+        best = _select(tensors, "best/")
+        return TrainingState(**metadata["state"]), best or None
 
 
-def kept_seed(folder: str | Path | None) -> int | None:
-    """The seed of the training whose checkpoint is in a folder; None where there is none."""
+def read_seed(folder: str | Path | None) -> int | None:
+    """Return the seed of the training whose checkpoint is in a folder; None where there is no checkpoint."""
     if folder is None or not (Path(folder) / FILE).exists():
         return None
-    words, _ = _read(Path(folder) / FILE)
-    seed: int | None = words.get("seed")
+    metadata, _ = _read(Path(folder) / FILE)
+    seed: int | None = metadata.get("seed")
     return seed
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
     try:
         with safe_open(path, framework="pt") as file:
-            words = json.loads(file.metadata()["training"])
-            return words, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = json.loads(file.metadata()["training"])
+            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{path} is damaged ({error}); delete it to start anew") from None
+        raise StorageError(f"{path} is damaged ({error}); delete it to start again") from None
 
 
-def _part(tensors: Tensors, prefix: str) -> Tensors:
+def _select(tensors: Tensors, prefix: str) -> Tensors:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors, plain: dict[str, Any]) -> None:
+def _restore_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Tensors, numbers: Mapping[str, object]
+) -> None:
     state: dict[int, dict[str, Any]] = {}
     for key, value in {
-        **_part(tensors, "optimizer/"),
-        **{k.removeprefix("optimizer/"): v for k, v in plain.items()},
+        **_select(tensors, "optimizer/"),
+        **{k.removeprefix("optimizer/"): v for k, v in numbers.items()},
     }.items():
         number, name = key.split("/", 1)
         state.setdefault(int(number), {})[name] = value

@@ -1,4 +1,4 @@
-"""Where a net is trained."""
+"""The device that a net is trained on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["as_device"]
 
 
 def as_device(device: str | torch.device) -> torch.device:
-    """The device of this name; `"auto"` is a GPU where torch sees one."""
+    """Return the torch device of this name; `"auto"` is a GPU where torch finds one."""
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

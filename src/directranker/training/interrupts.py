@@ -1,6 +1,6 @@
-"""Ctrl-C during training: drop the step or finish the round, keep the best weights, say so.
+"""Ctrl-C during training: abort the step or finish the round, keep the best weights, and warn.
 
-Native code does not see Ctrl-C until it returns; a call that may take long runs by `interruptibly`.
+Python handles Ctrl-C only after native code returns, so long native calls run by `run_interruptibly`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Self, TypeVar
 
-__all__ = ["DeferredInterrupt", "StopTraining", "interruptibly", "interrupts_raised"]
+__all__ = ["DeferredInterrupt", "StopTraining", "raise_interrupts", "run_interruptibly"]
 
 Result = TypeVar("Result")
 
-LOOK_EVERY = 0.1  # seconds; on Windows, Ctrl-C is not seen while a wait without an end lasts
+POLL_SECONDS = 0.1  # on Windows, a wait without a timeout blocks Ctrl-C
 
 
 class StopTraining(Exception):  # noqa: N818 - like StopIteration
-    """Raised within a step or a measurement that Ctrl-C asked to drop."""
+    """Raised by Ctrl-C within a step or an evaluation, which is then discarded."""
 
 
 class DeferredInterrupt:
-    """Within it, a first Ctrl-C only sets `requested`; a second one interrupts as usual.
+    """A context in which the first Ctrl-C only sets `requested`; the second raises KeyboardInterrupt.
 
-    `n_requested` counts them in this process; see `interrupts_raised`.
+    `n_requested` counts the deferred interrupts of this process; see `raise_interrupts`.
 
     >>> before = DeferredInterrupt.n_requested
     >>> with DeferredInterrupt() as interrupt:
@@ -39,9 +39,9 @@ class DeferredInterrupt:
 
     def __init__(self) -> None:
         self.requested = False
-        self._stops = False
+        self._aborts = False
         self._previous: Any = None
-        # Only the main thread may handle signals; elsewhere an interrupt does not arrive anyway.
+        # Only the main thread may handle signals; other threads receive no interrupt.
         self._active = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> Self:
@@ -56,27 +56,27 @@ class DeferredInterrupt:
             signal.signal(signal.SIGINT, self._previous)
 
     @contextmanager
-    def stopping(self) -> Iterator[None]:
-        """Within it, Ctrl-C raises StopTraining at once: for work that changes nothing until it is done.
+    def abort_on_request(self) -> Iterator[None]:
+        """Raise StopTraining on Ctrl-C at once; for work without side effects until it is done.
 
         >>> with DeferredInterrupt() as interrupt:
         ...     try:
-        ...         with interrupt.stopping():
+        ...         with interrupt.abort_on_request():
         ...             signal.raise_signal(signal.SIGINT)
         ...     except StopTraining:
         ...         print(interrupt.requested)
         True
         """
-        self._stops = True
+        self._aborts = True
         try:
-            self.stop_if_requested()
+            self.raise_if_requested()
             yield
-            self.stop_if_requested()  # code that swallows errors may have swallowed the first
+            self.raise_if_requested()  # a broad except clause may have caught the first
         finally:
-            self._stops = False
+            self._aborts = False
 
-    def stop_if_requested(self) -> None:
-        """Raise StopTraining where Ctrl-C was pressed."""
+    def raise_if_requested(self) -> None:
+        """Raise StopTraining if Ctrl-C was pressed."""
         if self.requested:
             raise StopTraining
 
@@ -85,16 +85,16 @@ class DeferredInterrupt:
             raise KeyboardInterrupt
         self.requested = True
         DeferredInterrupt.n_requested += 1
-        if self._stops:
+        if self._aborts:
             raise StopTraining
 
 
 @contextmanager
-def interrupts_raised() -> Iterator[None]:
-    """Raise KeyboardInterrupt in the end if a training within it was asked to stop, and kept that to itself.
+def raise_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end if a training inside deferred an interrupt.
 
     >>> try:
-    ...     with interrupts_raised(), DeferredInterrupt():
+    ...     with raise_interrupts(), DeferredInterrupt():
     ...         signal.raise_signal(signal.SIGINT)
     ... except KeyboardInterrupt:
     ...     print("interrupted")
@@ -106,21 +106,21 @@ def interrupts_raised() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def interruptibly(call: Callable[[], Result]) -> Result:
-    """Make a long native call that Ctrl-C need not wait for.
+def run_interruptibly(call: Callable[[], Result]) -> Result:
+    """Run a long native call so that Ctrl-C does not wait for it.
 
-    The call runs in a thread of its own, and the main thread waits for it. Ctrl-C ends the wait at once, by
-    KeyboardInterrupt. Nothing can end the call itself: it runs on in the background until it returns, and its
-    result is dropped. The end of the process does not wait for it.
+    The call runs in a daemon thread while the main thread waits. Ctrl-C raises KeyboardInterrupt in the main
+    thread at once. The call itself cannot be cancelled: it continues in the background and its result is
+    discarded. The process exits without waiting for it.
 
-    >>> interruptibly(lambda: sum(range(4)))
+    >>> run_interruptibly(lambda: sum(range(4)))
     6
     """
     if threading.current_thread() is not threading.main_thread():
-        return call()  # signals do not arrive here
+        return call()  # signals reach the main thread only
     results: list[Result] = []
     errors: list[BaseException] = []
-    is_over = threading.Event()
+    is_done = threading.Event()
 
     def run() -> None:
         try:
@@ -128,10 +128,10 @@ def interruptibly(call: Callable[[], Result]) -> Result:
         except BaseException as error:  # raised in the main thread
             errors.append(error)
         finally:
-            is_over.set()
+            is_done.set()
 
     threading.Thread(target=run, name="directranker native call", daemon=True).start()
-    while not is_over.wait(LOOK_EVERY):
+    while not is_done.wait(POLL_SECONDS):
         pass
     if errors:
         raise errors[0]

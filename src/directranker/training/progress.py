@@ -1,36 +1,36 @@
-"""The bar that shows training to a person at a terminal, and nothing to anybody else."""
+"""A progress bar on standard error, shown only at a terminal unless asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["shown_progress"]
+__all__ = ["show_progress"]
 
 Report = Callable[[int, str], None]
-"""Takes how many rounds are done, and what to say of the last one."""
+"""Takes the number of finished rounds and a message about the last one."""
 
 
 @contextmanager
-def shown_progress(title: str, n_rounds: int, *, wanted: bool | None) -> Iterator[Report]:
-    """Show rounds or epochs, words and time left; `wanted=None` where standard error is a terminal."""
-    if wanted is False:
-        yield lambda _done, _words: None
+def show_progress(title: str, n_rounds: int, *, enabled: bool | None) -> Iterator[Report]:
+    """Show a bar with a message and the time left; `enabled=None` shows it where stderr is a terminal."""
+    if enabled is False:
+        yield lambda _done, _message: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only for a terminal
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - slow to import
 
     console = Console(stderr=True)
-    if wanted is None and not console.is_terminal:
-        yield lambda _done, _words: None
+    if enabled is None and not console.is_terminal:
+        yield lambda _done, _message: None
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[message]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        number = bar.add_task(title, total=n_rounds, words="starting …")
-        yield lambda done, words: bar.update(number, completed=done, words=words)
+        task = bar.add_task(title, total=n_rounds, message="starting …")
+        yield lambda done, message: bar.update(task, completed=done, message=message)

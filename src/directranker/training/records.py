@@ -1,6 +1,6 @@
-"""What each epoch of a training brought; apart from the training itself, which needs torch.
+"""The record of each training epoch; a module without torch, so that saved rankers load without it.
 
->>> EpochRecord(epoch=1, cost=0.5, metric=None, learning_rate=1e-3, seconds=2.0).in_words()
+>>> EpochRecord(epoch=1, cost=0.5, metric=None, learning_rate=1e-3, seconds=2.0).format_progress()
 'cost 0.5000  2.00 s/epoch'
 """
 
@@ -13,7 +13,7 @@ __all__ = ["EpochRecord"]
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What an epoch brought; kept in `history_` and given to callbacks."""
+    """The result of an epoch; kept in `history_` and passed to callbacks."""
 
     epoch: int
     cost: float
@@ -21,7 +21,7 @@ class EpochRecord:
     learning_rate: float
     seconds: float
 
-    def in_words(self) -> str:
-        """For the progress bar."""
-        measured = "" if self.metric is None else f"  validation {self.metric:.4f}"
-        return f"cost {self.cost:.4f}{measured}  {self.seconds:.2f} s/epoch"
+    def format_progress(self) -> str:
+        """Return the message for the progress bar."""
+        validation = "" if self.metric is None else f"  validation {self.metric:.4f}"
+        return f"cost {self.cost:.4f}{validation}  {self.seconds:.2f} s/epoch"

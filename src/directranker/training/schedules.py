@@ -1,10 +1,10 @@
-"""Optimisers by name, and how the learning rate changes over the training.
+"""Optimisers by name, and learning-rate schedules.
 
 | schedule | learning rate after s of S steps |
 |---|---|
 | `constant` | as given |
 | `step` | × 0.944 every 500 steps (the paper's) |
-| `cosine` | rises over the first twentieth, then falls as a cosine to 0 |
+| `cosine` | rises linearly over the first twentieth of the steps, then falls as a cosine to 0 |
 
 >>> round(learning_rate_factor("step", step=1000, n_steps=3000), 4)
 0.8911
@@ -24,23 +24,23 @@ from directranker.suggestions import describe_unknown_name
 __all__ = ["OPTIMIZERS", "SCHEDULES", "learning_rate_factor", "make_optimizer"]
 
 
-def _without_compiler(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
-    """The same optimiser, whose methods do not load torch's compiler and do not report to its profiler.
+def _bypass_compiler(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """Return the same optimiser without torch's compiler and profiler hooks.
 
-    They ask the compiler to leave them alone, and for that import it: seconds of each new process, for
-    nothing where nobody compiles. Reports to the profiler are a tenth of a small net's step.
+    Torch's decorators import its compiler only to disable it, which adds seconds to each new process. The
+    profiler hook takes a tenth of a small net's step.
     """
-    asking = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
-    plain = {name: inspect.unwrap(getattr(kind, name)) for name in asking}
-    step = torch.no_grad()(inspect.unwrap(kind.step))
+    decorated = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    methods = {name: inspect.unwrap(getattr(optimizer, name)) for name in decorated}
+    step = torch.no_grad()(inspect.unwrap(optimizer.step))
     step.hooked = True  # torch wraps a step without this mark
-    return type(kind.__name__, (kind,), {**plain, "step": step})
+    return type(optimizer.__name__, (optimizer,), {**methods, "step": step})
 
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "adam": _without_compiler(torch.optim.Adam),
-    "adamw": _without_compiler(torch.optim.AdamW),
-    "sgd": _without_compiler(torch.optim.SGD),
+    "adam": _bypass_compiler(torch.optim.Adam),
+    "adamw": _bypass_compiler(torch.optim.AdamW),
+    "sgd": _bypass_compiler(torch.optim.SGD),
 }
 SCHEDULES = ("constant", "step", "cosine")
 STEP_DECAY, STEP_LENGTH = 0.944, 500
@@ -59,9 +59,9 @@ def make_optimizer(
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZERS:
             raise ValueError(describe_unknown_name("optimizer", optimizer, OPTIMIZERS))
-        kind = OPTIMIZERS[optimizer]
+        optimizer_class = OPTIMIZERS[optimizer]
     elif isinstance(optimizer, type) and issubclass(optimizer, torch.optim.Optimizer):
-        kind = optimizer
+        optimizer_class = optimizer
     else:
         raise TypeError(f"optimizer is {optimizer!r}; give a name or a torch optimiser class")
     options: dict[str, Any] = {"lr": learning_rate, "weight_decay": weight_decay}
@@ -70,13 +70,13 @@ def make_optimizer(
     if isinstance(optimizer, str):
         options["fused"] = True  # one call for all parameters
     try:
-        return kind(parameters, **options)
+        return optimizer_class(parameters, **options)
     except TypeError as error:
-        raise ValueError(f"{kind.__name__} does not take these options: {error}") from None
+        raise ValueError(f"{optimizer_class.__name__} does not take these options: {error}") from None
 
 
 def learning_rate_factor(schedule: str, *, step: int, n_steps: int) -> float:
-    """What the learning rate is multiplied by at a step."""
+    """Return the factor of the learning rate at a step."""
     if schedule == "constant":
         return 1.0
     if schedule == "step":

@@ -19,11 +19,16 @@ from directranker.description.columns import columns_of
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
 from directranker.fitted_checks import check_fitted_array
-from directranker.rankers.finite_scores import saturated
-from directranker.rankers.nets.perceptron_kernels import weighted_sums
-from directranker.rankers.nets.perceptron_scores import ROWS_AT_A_TIME, ROWS_WITHOUT_COMPILING
-from directranker.rankers.training_data import TrainingData
-from directranker.rankers.transforming import TransformingRanker, check_encoded, n_columns_of, row_by_row
+from directranker.rankers.finite_scores import saturate
+from directranker.rankers.nets.perceptron_kernels import compute_weighted_sums
+from directranker.rankers.nets.perceptron_scores import BLOCK_ROWS, MAX_NUMPY_ROWS
+from directranker.rankers.transforming import (
+    TransformingRanker,
+    as_row_transform,
+    check_encoded,
+    count_columns,
+)
+from directranker.training.data import TrainingData
 
 __all__ = ["LinearRanker"]
 
@@ -37,7 +42,7 @@ class LinearRanker(TransformingRanker):
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
-        check_fitted_array(self, "coef_", np.float64, (n_columns_of(self.transform_),))
+        check_fitted_array(self, "coef_", np.float64, (count_columns(self.transform_),))
 
     def _describe(self) -> Model:
         columns, n_columns = columns_of(self.transform_)
@@ -77,26 +82,24 @@ class LinearRanker(TransformingRanker):
         return table
 
     def _scores(self, table: Features, query: IntArray) -> NDArray[np.float32]:
-        table, transform = row_by_row(self.transform_, table, query)
+        table, transform = as_row_transform(self.transform_, table, query)
         scores = np.empty(len(table), dtype=np.float32)
         for start in range(0, len(table), SCORED_ROWS):
             rows = slice(start, start + SCORED_ROWS)
             encoded = np.require(transform.transform(table[rows]), np.float32, ["C", "A"])
-            compiled_way = len(table) > ROWS_WITHOUT_COMPILING
-            scores[rows] = saturated(_weighted_sums(encoded, self.coef_, compiled_way=compiled_way))
+            use_kernels = len(table) > MAX_NUMPY_ROWS
+            scores[rows] = saturate(_weighted_sums(encoded, self.coef_, use_kernels=use_kernels))
         return scores
 
 
-def _weighted_sums(
-    table: Features, weight: NDArray[np.float64], *, compiled_way: bool
-) -> NDArray[np.float64]:
+def _weighted_sums(table: Features, weight: NDArray[np.float64], *, use_kernels: bool) -> NDArray[np.float64]:
     """The weighted sum of each row, on all threads where there are many."""
     sums = np.empty(len(table))
 
     def add(start: int, stop: int) -> None:
-        for first in range(start, stop, ROWS_AT_A_TIME):
-            rows = slice(first, min(first + ROWS_AT_A_TIME, stop))
-            sums[rows] = weighted_sums(table[rows], weight, compiled_way=compiled_way)
+        for first in range(start, stop, BLOCK_ROWS):
+            rows = slice(first, min(first + BLOCK_ROWS, stop))
+            sums[rows] = compute_weighted_sums(table[rows], weight, use_kernels=use_kernels)
 
-    run_in_parallel(add, split_evenly(len(table), get_n_threads() if compiled_way else 1))
+    run_in_parallel(add, split_evenly(len(table), get_n_threads() if use_kernels else 1))
     return sums

@@ -25,7 +25,7 @@ from directranker.rankers.base import as_seed
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.rounds import RoundRecord, Rounds
-from directranker.rankers.training_data import TrainingData
+from directranker.training.data import TrainingData
 
 __all__ = ["CoordinateAscent"]
 

@@ -32,10 +32,10 @@ from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.evolution import STEPS, Parent, Part, evolve
 from directranker.rankers.linear.rank_svm import margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
-from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import check_not_constant, early_stopping_split
 from directranker.suggestions import describe_unknown_name
-from directranker.training.interrupts import interruptibly
+from directranker.training.data import TrainingData
+from directranker.training.interrupts import run_interruptibly
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
 
@@ -136,7 +136,7 @@ class ESRank(LinearRanker):
         rounds = Rounds(
             type(self).__name__,
             self.n_generations,
-            before=parent.fitness if judge is None else judge.fitness(parent.coef),
+            initial=parent.fitness if judge is None else judge.fitness(parent.coef),
             patience=self.patience,
             progress=self.progress,
             callbacks=self.callbacks,
@@ -198,4 +198,4 @@ def regression_weights(table: Features, data: TrainingData) -> FloatArray:
         weighted = centred.T * weight[rows]
         squares += weighted @ centred
         products += weighted @ (data.relevance[rows] - label)
-    return interruptibly(lambda: np.linalg.lstsq(squares, products, rcond=1e-12)[0].astype(np.float64))
+    return run_interruptibly(lambda: np.linalg.lstsq(squares, products, rcond=1e-12)[0].astype(np.float64))

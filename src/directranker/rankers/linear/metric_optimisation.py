@@ -8,8 +8,8 @@ from directranker.metrics import Metric
 from directranker.rankers.base import as_metric
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
-from directranker.rankers.training_data import TrainingData
 from directranker.rankers.validation import check_not_constant, early_stopping_split
+from directranker.training.data import TrainingData
 
 __all__ = ["MetricOptimizingRanker"]
 

@@ -34,9 +34,9 @@ from directranker.rankers.base import as_seed
 from directranker.rankers.linear.base import LinearRanker
 from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
-from directranker.rankers.training_data import TrainingData
 from directranker.suggestions import describe_unknown_name
-from directranker.training.interrupts import interrupts_raised
+from directranker.training.data import TrainingData
+from directranker.training.interrupts import raise_interrupts
 
 __all__ = ["RankSVM"]
 
@@ -159,7 +159,7 @@ def margin_weights(table: Features, data: TrainingData) -> FloatArray:
     Ctrl-C raises: these weights are only a start, and whoever asked for them would go on.
     """
     ranker = RankSVM()
-    with interrupts_raised():
+    with raise_interrupts():
         return ranker._solution(table, data, Rounds("RankSVM", ranker.max_iter)).coef
 
 

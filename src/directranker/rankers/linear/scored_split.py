@@ -29,8 +29,8 @@ from directranker.compilation import compiled, get_n_threads, run_in_parallel, s
 from directranker.metrics import Metric
 from directranker.metrics.repeated import Column, RepeatedMetric
 from directranker.metrics.sorting import FloatArray
-from directranker.rankers.training_data import TrainingData
 from directranker.rankers.transforming import check_encoded
+from directranker.training.data import TrainingData
 
 __all__ = ["EncodedColumns", "ScoredSplit"]
 

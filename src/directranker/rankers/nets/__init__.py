@@ -1,1 +1,1 @@
-"""Rankers whose score is a net: the DirectRanker, and those that differ from it in cost or defaults."""
+"""Rankers whose score is computed by a net: the DirectRanker, and rankers with other costs or defaults."""

@@ -1,59 +1,53 @@
-"""A teacher for the DirectRanker: what another ranker thinks of documents that it has not learnt from.
+"""Distillation: a teacher's out-of-fold scores as soft targets for the DirectRanker.
 
-Its scores of unseen queries are brought to the scale on which they explain the labels best. What is left are
-beliefs about all pairs, those of equal labels too, which are less noisy than a few grades.
+The scores are calibrated to log-odds that explain the labels best. They give soft targets for all pairs,
+those of equal labels too, and are less noisy than a few grades.
 
 >>> from directranker.data.synthetic import example_dataset
->>> data = example_dataset()
->>> queries = TrainingData(data.features, None, data.relevance, data.offsets)
->>> beliefs = soft_targets_of(resolve_teacher("trees", queries), queries, None, seed=0, progress=False)
->>> len(beliefs.logits) == data.n_documents
+>>> data = TrainingData.from_dataset(example_dataset())
+>>> soft_targets = compute_soft_targets(resolve_teacher("trees", data), data, None, seed=0, progress=False)
+>>> len(soft_targets.logits) == data.n_documents
 True
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
+from directranker.costs.soft_targets import SoftTargets
 from directranker.rankers.base import Ranker
 from directranker.rankers.nets.net_ranker import AUTO
-from directranker.rankers.nets.out_of_fold_scores import N_FOLDS, as_log_odds, out_of_fold_scores
-from directranker.rankers.training_data import TrainingData
+from directranker.rankers.nets.out_of_fold_scores import N_FOLDS, calibrate_scores, out_of_fold_scores
 from directranker.rankers.trees.lambdamart import LambdaMART
+from directranker.training.data import TrainingData
 
-# ruff: noqa: PLC0415 - the costs import torch, which takes seconds.
-if TYPE_CHECKING:
-    from directranker.costs.soft_targets import SoftTargets
-
-__all__ = ["resolve_teacher", "soft_targets_of"]
+__all__ = ["compute_soft_targets", "resolve_teacher"]
 
 N_REPEATS = 2
-MIN_QUERIES, MAX_DOCUMENTS = 30, 100_000  # between which "auto" has a teacher
-DOCUMENTS_PER_THREAD = 50_000  # up to so many, LightGBM's threads wait for each other more than they help
+MIN_QUERIES, MAX_DOCUMENTS = 30, 100_000  # of data for which "auto" has a teacher
+MAX_SINGLE_THREAD_DOCUMENTS = 50_000  # on less data, several threads make LightGBM slower
 
 
-def resolve_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
-    """The ranker that is meant: `"trees"`, one that is given, or none; `"auto"` is trees on small data.
+def resolve_teacher(teacher: object, data: TrainingData) -> Ranker | None:
+    """Return the teacher: `"trees"`, the given ranker, or None; `"auto"` is trees on small data.
 
     >>> few = TrainingData(np.ones((3, 1), np.float32), None, np.array([0.0, 1.0, 2.0]), np.array([0, 3]))
     >>> resolve_teacher("auto", few) is None
     True
     """
     if isinstance(teacher, str) and teacher == AUTO:
-        is_small = data.n_queries >= MIN_QUERIES and len(data.relevance) <= MAX_DOCUMENTS
+        is_small = data.n_queries >= MIN_QUERIES and data.n_documents <= MAX_DOCUMENTS
         teacher = "trees" if is_small else None
     if isinstance(teacher, str) and teacher == "trees":
-        # The usual metric knows no label below 1, such as a rate of clicks.
-        has_ones = bool((data.relevance >= 1).any())
+        # The default metric counts labels below 1, such as click rates, as not relevant.
+        has_relevant = bool((data.relevance >= 1).any())
         return LambdaMART(
-            metric="ndcg@10" if has_ones else "ndcg@10:graded",
+            metric="ndcg@10" if has_relevant else "ndcg@10:graded",
             pair_weight=None,
             num_leaves=15,
             learning_rate=0.1,
             patience=30,
-            n_jobs=1 if len(data.relevance) <= DOCUMENTS_PER_THREAD else None,
+            n_jobs=1 if data.n_documents <= MAX_SINGLE_THREAD_DOCUMENTS else None,
             progress=False,
         )
     if teacher is not None and not isinstance(teacher, Ranker):
@@ -61,7 +55,7 @@ def resolve_teacher(teacher: Any, data: TrainingData) -> Ranker | None:
     return teacher
 
 
-def soft_targets_of(
+def compute_soft_targets(
     teacher: Ranker,
     data: TrainingData,
     validation: TrainingData | None,
@@ -69,13 +63,11 @@ def soft_targets_of(
     seed: int,
     progress: bool | None = None,
 ) -> SoftTargets:
-    """What teachers that have not seen a query think of its documents."""
-    from directranker.costs.soft_targets import SoftTargets
-
+    """Return the soft targets of each document, by teachers that were not trained on its query."""
     if data.n_queries < N_FOLDS:
         raise ValueError(
-            f"a teacher scores queries that it has not learnt from, and takes {N_FOLDS} to learn from; there "
-            f"are {data.n_queries}: take teacher=None"
+            f"a teacher needs at least {N_FOLDS} queries, since it scores queries that it was not trained "
+            f"on; there are {data.n_queries}: give teacher=None"
         )
     scores = out_of_fold_scores(
         teacher, data, validation, seed=seed, n_repeats=N_REPEATS, title="teacher", progress=progress
@@ -83,6 +75,6 @@ def soft_targets_of(
     if not np.isfinite(scores).all():
         raise ValueError(
             f"the teacher {type(teacher).__name__} gives scores that are NaN or infinite to queries that it "
-            "has not learnt from; mend it, or take teacher=None"
+            "was not trained on; fix it, or give teacher=None"
         )
-    return SoftTargets(as_log_odds(scores, data).logits)
+    return SoftTargets(calibrate_scores(scores, data).logits)

@@ -1,15 +1,13 @@
-"""Which encoding of the features suits a net on this data: the one by which it orders unseen queries better.
+"""The cross-validated choice of the feature encoding of a net.
 
-Piecewise-linear bins take any shape and fear no outlier, and are better on most data. Where features are
-counts and scores with long tails and queries are few, what is linear in their logarithms is learnt sooner,
-and `"auto"` is better. So nets of both kinds learn from two thirds of the queries and score the others, in
-turn, and the kind whose scores explain the labelled pairs better is taken, as soon as that is clear.
+Piecewise-linear bins fit any shape, are robust to outliers, and are better on most data. Where features are
+long-tailed counts and scores and queries are few, a net fits them better by their logarithms, as `"auto"`
+scales them. So nets with either encoding are trained on two thirds of the queries and score the rest, fold by
+fold. The encoding with the lower cross-entropy of pairs is selected, once the difference is significant.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers.nets.direct_ranker import DirectRanker
->>> data = example_dataset()
->>> queries = TrainingData(data.features, None, data.relevance, data.offsets)
->>> select_encoding(DirectRanker(), queries, None, seed=0)
+>>> select_encoding(DirectRanker(), TrainingData.from_dataset(example_dataset()), None, seed=0)
 'piecewise-linear'
 """
 
@@ -21,26 +19,25 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from directranker.arrays import IntArray
-from directranker.metrics.sorting import FloatArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.rankers.base import Ranker
 from directranker.rankers.nets.out_of_fold_scores import (
     N_FOLDS,
-    SCORED,
-    add_scores,
-    as_log_odds,
-    scored_folds,
+    SCORED_MESSAGE,
+    accumulate_scores,
+    calibrate_scores,
+    score_folds,
 )
-from directranker.rankers.training_data import TrainingData
-from directranker.training.progress import shown_progress
+from directranker.training.data import TrainingData
+from directranker.training.progress import show_progress
 
-__all__ = ["CROSS_VALIDATED", "IN_BINS", "SCALED", "select_encoding"]
+__all__ = ["CROSS_VALIDATED", "PIECEWISE_LINEAR", "SCALED", "select_encoding"]
 
 CROSS_VALIDATED = "cross-validated"
-IN_BINS, SCALED = "piecewise-linear", "auto"
-MIN_QUERIES, MAX_DOCUMENTS = 30, 20_000  # between which both are tried
-TRIED_TWICE = 5_000  # documents up to which one trial leaves too much to chance
-CLEAR = 4.0  # standard errors
+PIECEWISE_LINEAR, SCALED = "piecewise-linear", "auto"
+MIN_QUERIES, MAX_DOCUMENTS = 30, 20_000  # of data that is cross-validated
+MAX_REPEATED_DOCUMENTS = 5_000  # on less data, one partition is too noisy
+MIN_STANDARD_ERRORS = 4.0  # of a significant difference
 
 
 def select_encoding(
@@ -51,64 +48,67 @@ def select_encoding(
     seed: int,
     progress: bool | None = False,
 ) -> Any:
-    """What the ranker's parameter `transform` means: itself, or for `"cross-validated"` what suits better.
+    """Return the ranker's parameter `transform`; for `"cross-validated"` the better encoding.
 
-    With few queries, with much data, and for a net of one's own, which may want a certain number of columns,
-    that is `"piecewise-linear"` without a trial.
+    With few queries, with much data, and for a user's feature net, which may need a fixed number of columns,
+    that is `"piecewise-linear"` without cross-validation.
     """
     parameters = ranker.get_params(deep=False)
     transform = parameters.get("transform")
     if not isinstance(transform, str) or transform != CROSS_VALIDATED:
         return transform
-    is_usual = parameters["feature_net"] is None and not hasattr(ranker, "input_shape_")
-    is_small = data.n_queries >= MIN_QUERIES and len(data.relevance) <= MAX_DOCUMENTS
-    if not (is_usual and is_small):
-        return IN_BINS
+    is_default_net = parameters["feature_net"] is None and not hasattr(ranker, "input_shape_")
+    is_small = data.n_queries >= MIN_QUERIES and data.n_documents <= MAX_DOCUMENTS
+    if not (is_default_net and is_small):
+        return PIECEWISE_LINEAR
 
-    alone: dict[str, Any] = {"teacher": None, "checkpoint": None, "callbacks": (), "progress": False}
-    trials = [clone(ranker).set_params(transform=encoding, **alone) for encoding in (IN_BINS, SCALED)]
-    costs = _costs_of_unseen(trials, data, validation, seed=seed, progress=progress)
-    return IN_BINS if costs[0] <= costs[1] else SCALED
+    plain: dict[str, object] = {"teacher": None, "checkpoint": None, "callbacks": (), "progress": False}
+    candidates = [
+        clone(ranker).set_params(transform=encoding, **plain) for encoding in (PIECEWISE_LINEAR, SCALED)
+    ]
+    costs = _cross_validate(candidates, data, validation, seed=seed, progress=progress)
+    return PIECEWISE_LINEAR if costs[0] <= costs[1] else SCALED
 
 
-def _costs_of_unseen(
-    trials: Sequence[Ranker],
+def _cross_validate(
+    candidates: Sequence[Ranker],
     data: TrainingData,
     validation: TrainingData | None,
     *,
     seed: int,
     progress: bool | None,
 ) -> tuple[float, float]:
-    """What queries cost that neither ranker has seen: all of them, or some folds where that is enough."""
-    n_repeats = 2 if len(data.relevance) <= TRIED_TWICE else 1
-    totals = [np.zeros(len(data.relevance)) for _ in trials]
-    seen = np.empty(0, dtype=np.int64)
-    folds = [scored_folds(one, data, validation, seed=seed, n_repeats=n_repeats) for one in trials]
-    with shown_progress("choosing the encoding", n_repeats * N_FOLDS, wanted=progress) as report:
+    """Return the out-of-fold cost of two rankers, on all folds or until the difference is significant."""
+    n_repeats = 2 if data.n_documents <= MAX_REPEATED_DOCUMENTS else 1
+    totals = [np.zeros(data.n_documents) for _ in candidates]
+    scored_queries = np.empty(0, dtype=np.int64)
+    folds = [score_folds(one, data, validation, seed=seed, n_repeats=n_repeats) for one in candidates]
+    with show_progress("selecting the encoding", n_repeats * N_FOLDS, enabled=progress) as report:
         for done, scored in enumerate(zip(*folds, strict=True), start=1):
             for total, (held_out, scores) in zip(totals, scored, strict=True):
-                add_scores(total, data, held_out, scores)
-            report(done, SCORED)
-            seen = np.union1d(seen, scored[0][0])
-            first, second = (_query_costs(total, data, seen) for total in totals)
-            # Later folds give some queries a second score and others not yet.
-            if done <= N_FOLDS and _is_clear(first, second):
+                accumulate_scores(total, data, held_out, scores)
+            report(done, SCORED_MESSAGE)
+            scored_queries = np.union1d(scored_queries, scored[0][0])
+            first, second = (_compute_query_costs(total, data, scored_queries) for total in totals)
+            # In the second partition, only some queries have a second score yet.
+            if done <= N_FOLDS and _is_significant(first, second):
                 break
     return float(first.sum()), float(second.sum())
 
 
-def _query_costs(total: FloatArray, data: TrainingData, queries: IntArray) -> FloatArray:
+def _compute_query_costs(total: FloatArray, data: TrainingData, queries: IntArray) -> FloatArray:
     scores = total[np.isin(data.query_of_row, queries)]
-    if not np.isfinite(scores).all():  # a net that went astray; where both do, training itself says so
+    if not np.isfinite(scores).all():  # a diverged net; if both diverge, the training itself warns
         return np.full(len(queries), np.inf)
-    return as_log_odds(scores, data.take(queries)).query_costs
+    return calibrate_scores(scores, data.take(queries)).query_costs
 
 
-def _is_clear(first: FloatArray, second: FloatArray) -> bool:
-    """Whether the mean difference is so many errors from 0 that more queries would hardly turn it."""
+def _is_significant(first: FloatArray, second: FloatArray) -> bool:
+    """Whether the mean difference is so many standard errors from 0 that more folds would not change it."""
     if not np.isfinite([*first, *second]).all():
         return False
     differences = (first - second)[(first > 0) | (second > 0)]  # a query of one class costs nothing
     if len(differences) < 2:
         return False
-    return bool(abs(differences.mean()) > CLEAR * differences.std(ddof=1) / np.sqrt(len(differences)))
+    standard_error = differences.std(ddof=1) / np.sqrt(len(differences))
+    return bool(abs(differences.mean()) > MIN_STANDARD_ERRORS * standard_error)

@@ -1,7 +1,7 @@
-"""What each column of encoded documents adds to the difference of two scores of a net.
+"""Integrated gradients: the contribution of each encoded column to the score difference of two documents.
 
-The gradient is integrated on the straight line between the two documents (integrated gradients: Sundararajan,
-Taly and Yan, Axiomatic Attribution for Deep Networks, 2017), in float64.
+The gradient is integrated in float64 along the straight line between the two documents (Sundararajan, Taly
+and Yan, Axiomatic Attribution for Deep Networks, 2017).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from directranker.arrays import FloatArray, IntArray
 
 __all__ = ["integrated_gradients"]
 
-MAX_NUMBERS = 4_000_000  # of encoded documents on lines, at a time
+MAX_NUMBERS = 4_000_000  # of the points on all lines of a block
 
 
 def integrated_gradients(
     net: nn.Module, encoded: FloatArray, pairs: IntArray, *, shape: tuple[int, ...], n_steps: int
 ) -> FloatArray:
-    """The mean gradient in the middles of equal steps on each pair's line, times the difference.
+    """Return the mean gradient at the midpoints of equal steps on each pair's line, times the difference.
 
     `encoded` is (n_documents, n_columns), `pairs` (n_pairs, 2); the result is (n_pairs, n_columns).
 
@@ -35,14 +35,14 @@ def integrated_gradients(
     net = copy.deepcopy(net).double().eval()
     documents = torch.from_numpy(encoded)
     fractions = ((torch.arange(n_steps, dtype=torch.float64) + 0.5) / n_steps)[:, None]
-    parts = []
+    blocks = []
     n_lines = max(1, MAX_NUMBERS // (n_steps * encoded.shape[1]))
     for start in range(0, len(pairs), n_lines):
-        some = torch.from_numpy(pairs[start : start + n_lines])
-        worse = documents[some[:, 1]]
-        difference = documents[some[:, 0]] - worse  # (n_pairs, n_columns)
+        block = torch.from_numpy(pairs[start : start + n_lines])
+        worse = documents[block[:, 1]]
+        difference = documents[block[:, 0]] - worse  # (n_pairs, n_columns)
         lines = worse[:, None] + fractions * difference[:, None]  # (n_pairs, n_steps, n_columns)
         lines.requires_grad_()
         (gradient,) = torch.autograd.grad(net(lines.reshape(-1, *shape)).sum(), lines)
-        parts.append((gradient.mean(dim=1) * difference).detach().numpy())
-    return np.concatenate(parts) if parts else np.zeros((0, encoded.shape[1]))
+        blocks.append((gradient.mean(dim=1) * difference).detach().numpy())
+    return np.concatenate(blocks) if blocks else np.zeros((0, encoded.shape[1]))

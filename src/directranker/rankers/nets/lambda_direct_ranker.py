@@ -1,6 +1,6 @@
 """The DirectRanker with LambdaRank's weights, as the paper's outlook suggests.
 
-Each pair counts by how much the metric would change if the two documents swapped places.
+The weight of a pair is the change of the metric when the two documents swap ranks.
 
 >>> LambdaDirectRanker().pair_weight
 'delta_ndcg@10'
@@ -15,6 +15,9 @@ __all__ = ["LambdaDirectRanker"]
 
 
 class LambdaDirectRanker(DirectRanker):
-    """A DirectRanker whose pairs weigh |ΔNDCG@10|, or |ΔMAP| with `pair_weight="delta_map"`."""
+    """A DirectRanker whose pairs are weighted by |ΔNDCG@10|, or by |ΔMAP| with `pair_weight="delta_map"`.
+
+    It has the parameters of `DirectRanker`, with `pair_weight="delta_ndcg@10"` and no teacher by default.
+    """
 
     __init__ = with_defaults(DirectRanker.__init__, pair_weight="delta_ndcg@10", teacher=None)

@@ -1,7 +1,7 @@
-"""What follows the sums of a perceptron's layer, without torch: activations and layer normalisation.
+"""Activations and layer normalisation of a perceptron, without torch.
 
-Each works in place on arrays as the sums lie: contiguous, in whole lines of memory. Then NumPy takes no
-element through another routine than its neighbours, and a row has the same bits wherever it stands.
+Each function works in place on contiguous arrays of whole cache lines. Then NumPy uses the same routine for
+all elements, and a row has the same bits at any position.
 
 >>> ACTIVATIONS["gelu"](np.array([-1, 0, 2], np.float32)).round(4).tolist()
 [-0.15870000422000885, 0.0, 1.9544999599456787]
@@ -13,20 +13,18 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.rankers.nets.perceptron_kernels import weighted_sums
+from directranker.arrays import Float32Array
+from directranker.rankers.nets.perceptron_kernels import compute_weighted_sums
 
 __all__ = ["ACTIVATIONS", "EPSILON", "normalise_rows"]
 
-Floats = NDArray[np.float32]
-
-EPSILON = 1e-5  # what torch adds to a variance
+EPSILON = 1e-5  # added to a variance, as in torch
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 LEAKY_SLOPE = np.float32(0.01)
 HALF_ROOT = np.float32(math.sqrt(0.5))
 # erf x = x · P(x²) / Q(x²) within [−4, 4], to the last digits of a float32; as in Eigen and XLA.
-ERF_ABOVE = (
+ERF_NUMERATOR = (
     -2.72614225801306e-10,
     2.77068142495902e-08,
     -2.10102402082508e-06,
@@ -35,7 +33,7 @@ ERF_ABOVE = (
     -2.95459980854025e-03,
     -1.60960333262415e-02,
 )
-ERF_BELOW = (
+ERF_DENOMINATOR = (
     -1.45660718464996e-05,
     -2.13374055278905e-04,
     -1.68282697438203e-03,
@@ -45,71 +43,71 @@ ERF_BELOW = (
 ERF_LIMIT = np.float32(4.0)
 
 
-def _relu(x: Floats) -> Floats:
+def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, ZERO, out=x)
 
 
-def _tanh(x: Floats) -> Floats:
+def _tanh(x: Float32Array) -> Float32Array:
     return np.tanh(x, out=x)
 
 
-def _leaky_relu(x: Floats) -> Floats:
+def _leaky_relu(x: Float32Array) -> Float32Array:
     np.maximum(x, x * LEAKY_SLOPE, out=x)
     return x
 
 
-def _elu(x: Floats) -> Floats:
+def _elu(x: Float32Array) -> Float32Array:
     below = np.expm1(np.minimum(x, ZERO))
     np.copyto(x, below, where=x <= ZERO)
     return x
 
 
-def _one_plus_exp_of_minus(x: Floats) -> Floats:
-    with np.errstate(over="ignore"):  # divided by infinity it is 0, as it should be
-        grown = np.exp(-x)
-    grown += ONE
-    return grown
+def _one_plus_exp_minus(x: Float32Array) -> Float32Array:
+    with np.errstate(over="ignore"):  # 1 / inf is the correct 0
+        total = np.exp(-x)
+    total += ONE
+    return total
 
 
-def _sigmoid(x: Floats) -> Floats:
-    return np.divide(ONE, _one_plus_exp_of_minus(x), out=x)
+def _sigmoid(x: Float32Array) -> Float32Array:
+    return np.divide(ONE, _one_plus_exp_minus(x), out=x)
 
 
-def _silu(x: Floats) -> Floats:
-    return np.divide(x, _one_plus_exp_of_minus(x), out=x)
+def _silu(x: Float32Array) -> Float32Array:
+    return np.divide(x, _one_plus_exp_minus(x), out=x)
 
 
-def _softplus(x: Floats) -> Floats:
+def _softplus(x: Float32Array) -> Float32Array:
     rest = np.log1p(np.exp(-np.abs(x)))
     np.maximum(x, ZERO, out=x)
     x += rest
     return x
 
 
-def _softsign(x: Floats) -> Floats:
+def _softsign(x: Float32Array) -> Float32Array:
     size = np.abs(x)
     size += ONE
     x /= size
     return x
 
 
-def _gelu(x: Floats) -> Floats:
-    share = _erf(x * HALF_ROOT)
-    share += ONE
-    share *= HALF
-    x *= share
+def _gelu(x: Float32Array) -> Float32Array:
+    probability = _erf(x * HALF_ROOT)
+    probability += ONE
+    probability *= HALF
+    x *= probability
     return x
 
 
-def _erf(x: Floats) -> Floats:
+def _erf(x: Float32Array) -> Float32Array:
     np.clip(x, -ERF_LIMIT, ERF_LIMIT, out=x)
     square = x * x
-    x *= _polynomial(ERF_ABOVE, square)
-    x /= _polynomial(ERF_BELOW, square)
+    x *= _evaluate_polynomial(ERF_NUMERATOR, square)
+    x /= _evaluate_polynomial(ERF_DENOMINATOR, square)
     return x
 
 
-def _polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
+def _evaluate_polynomial(coefficients: tuple[float, ...], x: Float32Array) -> Float32Array:
     total = np.full_like(x, np.float32(coefficients[0]))
     for coefficient in coefficients[1:]:
         total *= x
@@ -117,7 +115,7 @@ def _polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
     return total
 
 
-ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
+ACTIVATIONS: Mapping[str, Callable[[Float32Array], Float32Array]] = {
     "relu": _relu,
     "tanh": _tanh,
     "gelu": _gelu,
@@ -129,22 +127,22 @@ ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "softsign": _softsign,
     "identity": lambda x: x,
 }
-"""All that `hidden_layers` can be followed by, by the names of `FEATURE_ACTIVATIONS`."""
+"""The activations of hidden layers, by the names of `FEATURE_ACTIVATIONS`."""
 
 
 def normalise_rows(
-    sums: Floats, weight: Floats, bias: Floats, n_columns: int, *, compiled_way: bool
-) -> Floats:
-    """Layer normalisation over the first columns, in place; the others become 0, as their weights must be.
+    sums: Float32Array, weight: Float32Array, bias: Float32Array, n_columns: int, *, use_kernels: bool
+) -> Float32Array:
+    """Normalise each row over its first columns, in place; the others become 0, if their weights are 0.
 
     >>> rows, ones = np.array([[1, 3, 9]], np.float32), np.array([1, 1, 0], np.float32)
-    >>> normalise_rows(rows, ones, 0 * ones, 2, compiled_way=False).round(3).tolist()
+    >>> normalise_rows(rows, ones, 0 * ones, 2, use_kernels=False).round(3).tolist()
     [[-1.0, 1.0, 0.0]]
     """
-    share = np.zeros(sums.shape[1], dtype=np.float32)
-    share[:n_columns] = 1 / n_columns
-    sums -= weighted_sums(sums, share, compiled_way=compiled_way)[:, None]
-    variance = weighted_sums(sums * sums, share, compiled_way=compiled_way)
+    fraction = np.zeros(sums.shape[1], dtype=np.float32)
+    fraction[:n_columns] = 1 / n_columns
+    sums -= compute_weighted_sums(sums, fraction, use_kernels=use_kernels)[:, None]
+    variance = compute_weighted_sums(sums * sums, fraction, use_kernels=use_kernels)
     sums /= np.sqrt(variance + np.float32(EPSILON))[:, None]
     sums *= weight
     sums += bias

@@ -15,7 +15,12 @@ __all__ = ["ListNet"]
 
 
 class ListNet(DirectRanker):
-    """ListNet: the same net and training as the DirectRanker, with a cost of whole lists."""
+    """ListNet: the net and training of the DirectRanker with a listwise cost.
+
+    The cost of a query is the cross-entropy between the top-one probabilities of its labels and of its
+    scores. The parameters are those of `DirectRanker`, with other defaults: `cost="listnet"`, one hidden
+    layer of 32 units, `dropout=0.3`, `patience=10`, standardised features and no teacher.
+    """
 
     __init__ = with_defaults(
         DirectRanker.__init__,

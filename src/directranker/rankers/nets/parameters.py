@@ -1,8 +1,6 @@
-"""What the parameters of a net and of its training may be."""
+"""The valid values of the parameters of a net and of its training."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from directranker.parameters import (
     BOOLEAN,
@@ -20,11 +18,8 @@ from directranker.parameters import (
     or_auto,
     or_none,
 )
-from directranker.rankers.nets.net_ranker import resolve_layers
 
-# ruff: noqa: PLC0415 - torch takes seconds to import, and a saved net ranks without it.
-
-__all__ = ["NET_RULES", "check_training"]
+__all__ = ["NET_RULES"]
 
 NET_RULES: dict[str, Constraint] = {
     "dropout": at_least(0),
@@ -52,25 +47,3 @@ NET_RULES: dict[str, Constraint] = {
     "progress": PROGRESS,
     "callbacks": CALLBACKS,
 }
-
-
-def check_training(ranker: Any) -> None:
-    """Refuse words that the net, its optimiser or its device would refuse, before any work is done."""
-    import torch
-
-    from directranker.nn.perceptron import checked_layers
-    from directranker.training.devices import as_device
-    from directranker.training.schedules import learning_rate_factor, make_optimizer
-
-    as_device(ranker.device)
-    learning_rate_factor(ranker.lr_schedule, step=0, n_steps=1)
-    make_optimizer(
-        ranker.optimizer,
-        [torch.nn.Parameter(torch.zeros(1))],
-        learning_rate=ranker.learning_rate,
-        weight_decay=ranker.weight_decay,
-        momentum=ranker.momentum,
-    )
-    if ranker.feature_net is None:
-        layers = resolve_layers(ranker.hidden_layers, n_documents=1, n_columns=1)
-        checked_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)

@@ -1,16 +1,16 @@
-"""Scores of a perceptron without torch: the same bits for a row wherever it stands.
+"""Scores of a perceptron without torch, with the same bits for a row in any batch.
 
-That is what makes r an order: torch's matrix products round a row otherwise in another batch or at another
-place of it, so that documents nearly level would change their order. The first layer on top of a
-piecewise-linear encoding is summed without forming the encoding: a value fills the bins below it, whose
-weights are summed beforehand, and a part of its own bin. Batch normalisation is a fixed rescaling once a net
-is trained, so it is folded into the weights before it. Torch takes seconds to import, this nothing; and with
-small layers it is quicker, too.
+That makes r an order: torch's matrix products round a row differently in another batch or at another
+position, so that documents of nearly equal scores could change their order. The first layer on a
+piecewise-linear encoding is computed without the encoding: a value fills the bins below it, whose weights are
+summed in advance, and a fraction of its own bin. Batch normalisation of a trained net is a fixed rescaling,
+which is folded into the weights before it. Importing torch takes seconds; this module needs none of it, and
+is also faster for small layers.
 
 >>> from directranker.encoding import Standard
 >>> weights = {"feature_net.linear_1.weight": np.eye(2, dtype=np.float32),
 ...            "head.weight": np.array([1, 2], np.float32)}
->>> scorer = perceptron_scorer(weights, Standard().fit([[0.0, 0.0], [2.0, 2.0]]), "relu")
+>>> scorer = build_scorer(weights, Standard().fit([[0.0, 0.0], [2.0, 2.0]]), "relu")
 >>> scorer(np.array([[2, 2], [0, 2]], np.float32), np.array([0, 0])).tolist()
 [3.0, 2.0]
 """
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import Float32Array, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.blocks import encode_rows
 from directranker.encoding.in_context import bins_of
@@ -34,93 +34,94 @@ from directranker.rankers.nets.layer_functions import ACTIVATIONS, EPSILON, norm
 from directranker.rankers.nets.perceptron_kernels import (
     TILE,
     BinTables,
-    Floats,
     add_bins,
     add_products,
-    aligned,
-    in_tiles,
-    weighted_sums,
+    allocate_aligned,
+    compute_weighted_sums,
+    split_into_tiles,
 )
-from directranker.rankers.transforming import row_by_row
+from directranker.rankers.transforming import as_row_transform
 
 __all__ = [
     "ACTIVATIONS",
-    "KnownScorer",
+    "CachedScorer",
     "PerceptronScorer",
-    "is_count",
-    "layer_shapes",
-    "perceptron_scorer",
+    "build_scorer",
+    "compute_layer_shapes",
+    "is_batch_count",
 ]
 
 Weights = Mapping[str, NDArray[Any]]
 FLOATS_PER_LINE = 16
-SKIPPED_ZEROS = 50_000  # weights up to which skipping what a ReLU made 0 gains more than tiles do
-MIN_TILED = 48  # outputs
-ROWS_AT_A_TIME = 512  # whose sums fit the processor's second memory
-ROWS_WITHOUT_COMPILING = 2_000  # are scored in less time than numba takes to import
-PRODUCTS_WITHOUT_COMPILING = 2e8  # of rows and weights: so are these
+MAX_SKIPPING_WEIGHTS = 50_000  # for which skipping the zeros of a ReLU is faster than tiles
+MIN_TILED_OUTPUTS = 48
+BLOCK_ROWS = 512  # whose sums fit the L2 cache
+MAX_NUMPY_ROWS = 2_000  # that NumPy scores in less time than numba takes to import
+MAX_NUMPY_PRODUCTS = 2e8  # of rows and weights: likewise
 
 
 @dataclass(frozen=True)
 class Layer:
-    """weight · inputs + bias, outputs widened to whole lines; then layer normalisation where it has any."""
+    """A linear layer, its outputs padded to whole cache lines, and its layer normalisation if any."""
 
-    weight: Floats
-    """(n_inputs, n_outputs), or that `in_tiles`."""
-    bias: Floats
+    weight: Float32Array
+    """(n_inputs, n_outputs), or `split_into_tiles` of it."""
+    bias: Float32Array
     n_outputs: int
-    """Without those that only fill a line."""
-    normalisation: tuple[Floats, Floats] | None = None
+    """The number of outputs without padding."""
+    normalisation: tuple[Float32Array, Float32Array] | None = None
 
 
 class PerceptronScorer:
-    """Calls to it score rows: by tables of bins where there are any, then layer by layer."""
+    """A callable that scores rows: by bin tables where there are any, then layer by layer."""
 
     def __init__(
         self,
         transform: Any,
         tables: BinTables | None,
         layers: list[Layer],
-        head: Floats,
+        head: Float32Array,
         activation: str,
     ) -> None:
         self._transform, self._tables, self._layers, self._head = transform, tables, layers, head
         self._activate = ACTIVATIONS[activation]
         n_products = sum(layer.weight.size for layer in (layers if tables is None else layers[1:]))
-        few = PRODUCTS_WITHOUT_COMPILING / max(1, n_products)
-        self._n_plain, self._most_plain = 0, min(few, ROWS_WITHOUT_COMPILING)
+        max_rows = MAX_NUMPY_PRODUCTS / max(1, n_products)
+        self._n_scored, self._max_numpy_rows = 0, min(max_rows, MAX_NUMPY_ROWS)
 
-    def __call__(self, table: Floats, query: IntArray) -> Floats:
-        """Scores of rows; `query`, the number of each row's, matters to transforms within queries only."""
+    def __call__(self, table: Float32Array, query: IntArray) -> Float32Array:
+        """Score rows; `query`, the query number of each row, matters to per-query transforms only."""
         scores = np.empty(len(table), dtype=np.float32)
-        table, transform = row_by_row(self._transform, table, query)
-        self._n_plain += len(table)
-        compiled_way = self._n_plain > self._most_plain
+        table, transform = as_row_transform(self._transform, table, query)
+        self._n_scored += len(table)
+        use_kernels = self._n_scored > self._max_numpy_rows
 
         def score(start: int, stop: int) -> None:
-            for first in range(start, stop, ROWS_AT_A_TIME):
-                rows = slice(first, min(first + ROWS_AT_A_TIME, stop))
-                scores[rows] = self._scored(table, rows, transform, compiled_way)
+            for first in range(start, stop, BLOCK_ROWS):
+                rows = slice(first, min(first + BLOCK_ROWS, stop))
+                scores[rows] = self._score_block(table, rows, transform, use_kernels)
 
-        parts = get_n_threads() if compiled_way and len(table) > ROWS_AT_A_TIME else 1
-        run_in_parallel(score, split_evenly(len(table), parts))
+        n_parts = get_n_threads() if use_kernels and len(table) > BLOCK_ROWS else 1
+        run_in_parallel(score, split_evenly(len(table), n_parts))
         return scores
 
-    def _scored(self, table: Floats, rows: slice, transform: Any, compiled_way: bool) -> Floats:
-        inputs = self._inputs(table, rows, transform)
+    def _score_block(
+        self, table: Float32Array, rows: slice, transform: Any, use_kernels: bool
+    ) -> Float32Array:
+        inputs = self._read_inputs(table, rows, transform)
         for number, layer in enumerate(self._layers):
-            sums = aligned((len(inputs), len(layer.bias)))
+            sums = allocate_aligned((len(inputs), len(layer.bias)))
             sums += layer.bias
             if number == 0 and self._tables is not None:
-                add_bins(inputs, self._tables, sums, compiled_way=compiled_way)
+                add_bins(inputs, self._tables, sums, use_kernels=use_kernels)
             else:
-                add_products(inputs, layer.weight, sums, compiled_way=compiled_way)
+                add_products(inputs, layer.weight, sums, use_kernels=use_kernels)
             if layer.normalisation is not None:
-                normalise_rows(sums, *layer.normalisation, layer.n_outputs, compiled_way=compiled_way)
+                normalise_rows(sums, *layer.normalisation, layer.n_outputs, use_kernels=use_kernels)
             inputs = self._activate(sums)
-        return weighted_sums(inputs, self._head, compiled_way=compiled_way)
+        return compute_weighted_sums(inputs, self._head, use_kernels=use_kernels)
 
-    def _inputs(self, table: Floats, rows: slice, transform: Any) -> Floats:
+    def _read_inputs(self, table: Float32Array, rows: slice, transform: Any) -> Float32Array:
         block = np.ascontiguousarray(table[rows], dtype=np.float32)
         if np.isinf(block).any():
             transform._refuse_too_large(table, rows)
@@ -130,31 +131,31 @@ class PerceptronScorer:
 
 
 @dataclass(frozen=True)
-class KnownScorer:
-    """A scorer, or None where torch must score, and copies of what it was made of."""
+class CachedScorer:
+    """A scorer, or None where torch must score, and copies of the arrays that it was built from."""
 
     scorer: PerceptronScorer | None
     arrays: dict[str, NDArray[Any]]
     transform: Any
 
     @classmethod
-    def make(
+    def build(
         cls, weights: Weights, transform: Any, activation: str, shapes: Mapping[str, tuple[int, ...]]
-    ) -> KnownScorer:
-        """The scorer of weights that have these shapes; of others, as of a net of one's own, None."""
-        as_stated = {name: array.shape for name, array in weights.items()} == shapes
-        scorer = perceptron_scorer(weights, transform, activation) if as_stated else None
-        copies = {name: np.array(array) for name, array in _arrays_of(weights, transform).items()}
+    ) -> CachedScorer:
+        """Build the scorer for weights of these shapes; for others, such as of a user's net, None."""
+        has_shapes = {name: array.shape for name, array in weights.items()} == shapes
+        scorer = build_scorer(weights, transform, activation) if has_shapes else None
+        copies = {name: np.array(array) for name, array in _collect_arrays(weights, transform).items()}
         return cls(scorer, copies, transform)
 
-    def is_of(self, weights: Weights, transform: Any) -> bool:
-        """Whether weights and transform are still what it was made of; either can be changed in place."""
-        arrays = _arrays_of(weights, transform)
-        same = transform is self.transform and arrays.keys() == self.arrays.keys()
-        return same and all(np.array_equal(array, self.arrays[name]) for name, array in arrays.items())
+    def matches(self, weights: Weights, transform: Any) -> bool:
+        """Whether it was built from these weights and this transform; either can be changed in place."""
+        arrays = _collect_arrays(weights, transform)
+        is_same = transform is self.transform and arrays.keys() == self.arrays.keys()
+        return is_same and all(np.array_equal(array, self.arrays[name]) for name, array in arrays.items())
 
 
-def _arrays_of(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
+def _collect_arrays(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
     bins = bins_of(transform)
     if bins is None:
         return dict(weights)
@@ -162,12 +163,12 @@ def _arrays_of(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
     return {**weights, **{name: getattr(bins, name) for name in names}}
 
 
-def layer_shapes(
+def compute_layer_shapes(
     n_columns: int, hidden_layers: Any, *, bias: bool, normalisation: str | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of the weights of a perceptron with a ranking head.
+    """Return the names and shapes of the weights of a perceptron with a ranking head.
 
-    >>> layer_shapes(3, (2,), bias=False)
+    >>> compute_layer_shapes(3, (2,), bias=False)
     {'feature_net.linear_1.weight': (2, 3), 'head.weight': (2,)}
     """
     shapes: dict[str, tuple[int, ...]] = {}
@@ -177,8 +178,8 @@ def layer_shapes(
         if bias:
             shapes[f"feature_net.linear_{number}.bias"] = (n_outputs,)
         for name in NORMALISATIONS.get(normalisation, ()):
-            own = () if name == COUNT else (n_outputs,)
-            shapes[f"feature_net.normalisation_{number}.{name}"] = own
+            shape = () if name == COUNT else (n_outputs,)
+            shapes[f"feature_net.normalisation_{number}.{name}"] = shape
         width = n_outputs
     return shapes | {"head.weight": (width,)}
 
@@ -190,14 +191,14 @@ NORMALISATIONS: Mapping[str | None, tuple[str, ...]] = {
 }
 
 
-def is_count(name: str, array: NDArray[Any]) -> bool:
-    """Whether this is how many batches a normalisation has seen, which no score depends on."""
+def is_batch_count(name: str, array: NDArray[Any]) -> bool:
+    """Whether this is the batch counter of a normalisation, which no score depends on."""
     return name.endswith(f".{COUNT}") and array.size == 1
 
 
-def perceptron_scorer(weights: Weights, transform: Any, activation: str) -> PerceptronScorer | None:
-    """The scorer for weights with names as `layer_shapes` gives; None where they are not finite."""
-    arrays = {name: np.asarray(array) for name, array in weights.items() if not is_count(name, array)}
+def build_scorer(weights: Weights, transform: Any, activation: str) -> PerceptronScorer | None:
+    """Build the scorer for weights named as by `compute_layer_shapes`; None where they are not finite."""
+    arrays = {name: np.asarray(array) for name, array in weights.items() if not is_batch_count(name, array)}
     if not all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays.values()):
         return None
     n_layers = sum(name.startswith("feature_net.linear_") and name.endswith(".weight") for name in arrays)
@@ -205,74 +206,79 @@ def perceptron_scorer(weights: Weights, transform: Any, activation: str) -> Perc
     layers: list[Layer] = []
     tables = None
     for number in range(1, n_layers + 1):
-        weight, bias = _linear(arrays, number)
+        weight, bias = _fold_batch_norm(arrays, number)
         if number == 1 and bins is not None:
-            tables = _bin_tables(bins, _widened(weight, FLOATS_PER_LINE))
+            tables = _build_bin_tables(bins, _pad_outputs(weight, FLOATS_PER_LINE))
             multiple = FLOATS_PER_LINE
         else:
-            multiple = _multiple(weight, dense=number == 1 or activation != "relu")
-        layers.append(_layer(weight, bias, _normalisation(arrays, number), multiple))
+            multiple = _select_multiple(weight, dense=number == 1 or activation != "relu")
+        layers.append(_build_layer(weight, bias, _read_layer_norm(arrays, number), multiple))
     head = arrays["head.weight"][None, :]
-    head = _widened(head, len(layers[-1].bias))[0] if layers else head[0].copy()
+    head = _pad_outputs(head, len(layers[-1].bias))[0] if layers else head[0].copy()
     return PerceptronScorer(transform, tables, layers, head, activation)
 
 
-def _linear(arrays: Weights, number: int) -> tuple[Floats, Floats]:
-    """Weight as (n_inputs, n_outputs) and bias, batch normalisation included."""
+def _fold_batch_norm(arrays: Weights, number: int) -> tuple[Float32Array, Float32Array]:
+    """Return weight (n_inputs, n_outputs) and bias, with batch normalisation folded in."""
     weight = arrays[f"feature_net.linear_{number}.weight"].T
     bias = arrays.get(f"feature_net.linear_{number}.bias", np.zeros(weight.shape[1], np.float32))
-    own = f"feature_net.normalisation_{number}."
-    if f"{own}running_var" not in arrays:
+    prefix = f"feature_net.normalisation_{number}."
+    if f"{prefix}running_var" not in arrays:
         return weight, bias
-    mean, variance = (arrays[own + name].astype(np.float64) for name in ("running_mean", "running_var"))
-    factor = arrays[f"{own}weight"] / np.sqrt(variance + EPSILON)
-    shifted = (bias - mean) * factor + arrays[f"{own}bias"]
+    mean, variance = (arrays[prefix + name].astype(np.float64) for name in ("running_mean", "running_var"))
+    factor = arrays[f"{prefix}weight"] / np.sqrt(variance + EPSILON)
+    shifted = (bias - mean) * factor + arrays[f"{prefix}bias"]
     return (weight * factor).astype(np.float32), shifted.astype(np.float32)
 
 
-def _normalisation(arrays: Weights, number: int) -> tuple[Floats, Floats] | None:
-    own = f"feature_net.normalisation_{number}."
-    if f"{own}weight" not in arrays or f"{own}running_var" in arrays:
+def _read_layer_norm(arrays: Weights, number: int) -> tuple[Float32Array, Float32Array] | None:
+    prefix = f"feature_net.normalisation_{number}."
+    if f"{prefix}weight" not in arrays or f"{prefix}running_var" in arrays:
         return None
-    return arrays[f"{own}weight"], arrays[f"{own}bias"]
+    return arrays[f"{prefix}weight"], arrays[f"{prefix}bias"]
 
 
-def _multiple(weight: Floats, *, dense: bool) -> int:
-    """Outputs are filled up to a multiple of this: of a tile where tiles are quicker."""
-    tiled = weight.shape[1] >= MIN_TILED and (dense or weight.size > SKIPPED_ZEROS)
-    return TILE if tiled else FLOATS_PER_LINE
+def _select_multiple(weight: Float32Array, *, dense: bool) -> int:
+    """Return the multiple that outputs are padded to: a tile where tiles are faster, else a cache line."""
+    is_tiled = weight.shape[1] >= MIN_TILED_OUTPUTS and (dense or weight.size > MAX_SKIPPING_WEIGHTS)
+    return TILE if is_tiled else FLOATS_PER_LINE
 
 
-def _layer(weight: Floats, bias: Floats, normalisation: tuple[Floats, Floats] | None, multiple: int) -> Layer:
-    widened, wide_bias = _widened(weight, multiple), _widened(bias[None, :], multiple)[0]
-    table = in_tiles(widened) if multiple == TILE else widened
+def _build_layer(
+    weight: Float32Array,
+    bias: Float32Array,
+    normalisation: tuple[Float32Array, Float32Array] | None,
+    multiple: int,
+) -> Layer:
+    padded, padded_bias = _pad_outputs(weight, multiple), _pad_outputs(bias[None, :], multiple)[0]
+    table = split_into_tiles(padded) if multiple == TILE else padded
     if normalisation is not None:
-        scale, shift = (_widened(part[None, :], multiple)[0] for part in normalisation)
+        scale, shift = (_pad_outputs(array[None, :], multiple)[0] for array in normalisation)
         normalisation = scale, shift
-    return Layer(table, wide_bias, len(bias), normalisation)
+    return Layer(table, padded_bias, len(bias), normalisation)
 
 
-def _widened(weight: Floats, multiple: int) -> Floats:
-    """Weights with a multiple of so many outputs, which fill whole lines of memory; what is added is 0."""
-    table = aligned((weight.shape[0], -(-weight.shape[1] // multiple) * multiple))
+def _pad_outputs(weight: Float32Array, multiple: int) -> Float32Array:
+    """Pad the outputs with zeros to a multiple of this number."""
+    table = allocate_aligned((weight.shape[0], -(-weight.shape[1] // multiple) * multiple))
     table[:, : weight.shape[1]] = weight
     return table
 
 
-def _bin_tables(transform: PiecewiseLinear, weight: Floats) -> BinTables:
-    """The columns of an encoding are the bins of each feature, and one where it marks missing values."""
+def _build_bin_tables(transform: PiecewiseLinear, weight: Float32Array) -> BinTables:
+    """Build the tables of the first layer; the encoding has a column per bin and per missing-value mark."""
     offsets, edges = transform.edge_offsets_, transform.edges_
     n_entries = len(edges) + len(offsets) - 1
-    filled, of_bins = (aligned((n_entries, weight.shape[1])) for _ in range(2))
+    filled, bin_weight = (allocate_aligned((n_entries, weight.shape[1])) for _ in range(2))
     per_width, column = np.zeros(n_entries), 0
     for feature, (first, stop) in enumerate(pairwise(offsets)):
         n_bins = stop - first - 1
-        own = weight[column : column + n_bins]
-        filled[first + 1 : stop] = np.cumsum(own, axis=0, dtype=np.float64)
-        of_bins[first : stop - 1] = own
+        feature_weight = weight[column : column + n_bins]
+        filled[first + 1 : stop] = np.cumsum(feature_weight, axis=0, dtype=np.float64)
+        bin_weight[first : stop - 1] = feature_weight
         per_width[first : stop - 1] = 1 / np.diff(edges[first:stop].astype(np.float64))
         column += n_bins
         if transform.marks_missing_[feature]:
             filled[len(edges) + feature] = weight[column]
             column += 1
-    return BinTables(edges, offsets, per_width, filled, of_bins)
+    return BinTables(edges, offsets, per_width, filled, bin_weight)

@@ -1,20 +1,20 @@
-"""Scores by a feature net of one's own, which torch must compute: the same bits for a row in any batch.
+"""Scores by a user's feature net, which torch computes, with the same bits for a row in any batch.
 
-Torch chooses a routine by the size of a batch and by the number of threads, and some routines round a row
-otherwise at another place of the batch: layers of few outputs do, by where the row lies in memory, which
-repeats every four rows. So a net gets blocks of 64 rows, the last one filled up, on one thread, once a trial
-has shown that it makes the same of a row at each place and beside any others; or it gets each row four times
-in turn, where the first of four is the same everywhere. A net for which neither holds, such as one that takes
-means over its batch, gets its rows one by one; so does one with so much to compute for a row that blocks
-would gain nothing, and it keeps torch's threads.
+Torch selects a routine by batch size and number of threads, and some routines round a row differently at
+another position of the batch: layers with few outputs do, by the row's memory alignment, which repeats every
+four rows. So a net gets blocks of 64 rows on one thread, the last block padded, if a test shows that a row
+has the same features at each position and beside any others. Or it gets each row four times in succession, if
+the first of the four is always the same. A net that fails both tests, for example because it averages over
+its batch, gets its rows one by one. So does a net with so much work per row that blocks would not be faster;
+it keeps torch's threads.
 
 >>> from directranker.nn import DirectRankerNet
 >>> net = DirectRankerNet.build((4,), feature_net=torch.nn.Linear(4, 64), random_state=0).eval()
->>> way_of(net.feature_net, (4,))
-Way(block_rows=64, copies=1, one_thread=True)
+>>> select_batching(net.feature_net, (4,))
+Batching(block_rows=64, copies=1, one_thread=True)
 >>> X = torch.rand(100, 4)
->>> scores = scores_of_rows(net, X)
->>> bool((scores_of_rows(net, X[40:47]) == scores[40:47]).all())
+>>> scores = score_with_torch(net, X)
+>>> bool((score_with_torch(net, X[40:47]) == scores[40:47]).all())
 True
 """
 
@@ -28,96 +28,97 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from directranker.arrays import Float32Array
 from directranker.nn import DirectRankerNet
-from directranker.rankers.nets.perceptron_kernels import weighted_sums
+from directranker.rankers.nets.perceptron_kernels import compute_weighted_sums
 
-__all__ = ["Way", "scores_of_rows", "way_of"]
+__all__ = ["Batching", "score_with_torch", "select_batching"]
 
-TRIED_ROWS, MIXED_BLOCKS = 16, 16
-WORK_ALONE = 5e7  # multiplications for a row, about, from which rows gain nothing from each other
+N_TESTED_ROWS, N_MIXED_BLOCKS = 16, 16
+MIN_SINGLE_ROW_WORK = 5e7  # multiplications per row, about, from which blocks are not faster
 
 
-class Way(NamedTuple):
-    """How many rows the net gets at a time, always as many, how often each, and on how many threads."""
+class Batching(NamedTuple):
+    """The number of rows of each batch, the copies of each row, and whether torch uses one thread."""
 
     block_rows: int
     copies: int
     one_thread: bool
 
 
-BLOCKS = (Way(64, 1, one_thread=True), Way(64, 4, one_thread=True))
-"""The quicker first. 64 is a multiple of what vector routines take at once; they leave nothing over."""
-ALONE = Way(1, 1, one_thread=True)
-ALONE_ON_ALL_THREADS = Way(1, 1, one_thread=False)
+BLOCKS = (Batching(64, 1, one_thread=True), Batching(64, 4, one_thread=True))
+"""The faster first. 64 is a multiple of the width of vector routines, so that no remainder is left."""
+SINGLE_ROWS = Batching(1, 1, one_thread=True)
+SINGLE_ROWS_ON_ALL_THREADS = Batching(1, 1, one_thread=False)
 
 
-def scores_of_rows(net: DirectRankerNet, X: Tensor) -> NDArray[np.float32]:
-    """Scores of documents by a net in evaluation mode; a document's depends on nothing but itself."""
-    way = way_of(net.feature_net, tuple(X.shape[1:]))
+def score_with_torch(net: DirectRankerNet, X: Tensor) -> Float32Array:
+    """Score documents by a net in evaluation mode; a score depends on its document only."""
+    batching = select_batching(net.feature_net, tuple(X.shape[1:]))
     head = net.head.weight.detach().cpu().numpy()
     scores = np.empty(len(X), dtype=np.float32)
-    block = torch.empty(way.block_rows, *X.shape[1:], dtype=X.dtype)
-    with torch.no_grad(), _threads(way):
-        for start in range(0, len(X), way.block_rows):
-            some = X[start : start + way.block_rows]
-            block[: len(some)] = some
-            block[len(some) :] = some[-1]
-            features = _features(net.feature_net, block, way)[: len(some)].numpy()
-            scores[start : start + len(some)] = weighted_sums(features, head, compiled_way=False)
+    batch = torch.empty(batching.block_rows, *X.shape[1:], dtype=X.dtype)
+    with torch.no_grad(), _limit_threads(batching):
+        for start in range(0, len(X), batching.block_rows):
+            rows = X[start : start + batching.block_rows]
+            batch[: len(rows)] = rows
+            batch[len(rows) :] = rows[-1]
+            features = _compute_features(net.feature_net, batch, batching)[: len(rows)].numpy()
+            scores[start : start + len(rows)] = compute_weighted_sums(features, head, use_kernels=False)
     return scores
 
 
-def way_of(feature_net: nn.Module, shape: tuple[int, ...]) -> Way:
-    """How documents of this shape get the same features in any batch; tried out once for each net."""
-    ways = _WAYS.setdefault(feature_net, {})
-    if shape not in ways:
-        ways[shape] = _found_way(feature_net, shape)
-    return ways[shape]
+def select_batching(feature_net: nn.Module, shape: tuple[int, ...]) -> Batching:
+    """Return the batching that gives a document of this shape the same features in any batch; cached."""
+    by_shape = _BATCHINGS.setdefault(feature_net, {})
+    if shape not in by_shape:
+        by_shape[shape] = _find_batching(feature_net, shape)
+    return by_shape[shape]
 
 
-_WAYS: WeakKeyDictionary[nn.Module, dict[tuple[int, ...], Way]] = WeakKeyDictionary()
+_BATCHINGS: WeakKeyDictionary[nn.Module, dict[tuple[int, ...], Batching]] = WeakKeyDictionary()
 
 
-def _found_way(feature_net: nn.Module, shape: tuple[int, ...]) -> Way:
+def _find_batching(feature_net: nn.Module, shape: tuple[int, ...]) -> Batching:
     n_weights = sum(parameter.numel() for parameter in feature_net.parameters())
-    if n_weights * math.prod(shape[1:]) > WORK_ALONE:  # each weight meets each place of an image
-        return ALONE_ON_ALL_THREADS
-    with torch.no_grad(), _threads(ALONE):
-        return next((way for way in BLOCKS if _is_same_everywhere(feature_net, shape, way)), ALONE)
+    if n_weights * math.prod(shape[1:]) > MIN_SINGLE_ROW_WORK:  # a convolution has each weight at each pixel
+        return SINGLE_ROWS_ON_ALL_THREADS
+    with torch.no_grad(), _limit_threads(SINGLE_ROWS):
+        reproducible = (batching for batching in BLOCKS if _is_reproducible(feature_net, shape, batching))
+        return next(reproducible, SINGLE_ROWS)
 
 
-def _features(feature_net: nn.Module, block: Tensor, way: Way) -> Tensor:
-    made: Tensor = feature_net(block.repeat_interleave(way.copies, dim=0))
-    return made[:: way.copies]
+def _compute_features(feature_net: nn.Module, batch: Tensor, batching: Batching) -> Tensor:
+    features: Tensor = feature_net(batch.repeat_interleave(batching.copies, dim=0))
+    return features[:: batching.copies]
 
 
-def _is_same_everywhere(feature_net: nn.Module, shape: tuple[int, ...], way: Way) -> bool:
-    """Whether a row gets the same features at each place of a block, among its like and among others."""
+def _is_reproducible(feature_net: nn.Module, shape: tuple[int, ...], batching: Batching) -> bool:
+    """Whether a row has the same features at each position, beside copies of itself and beside others."""
     rng = np.random.default_rng(0)
-    sizes = 10.0 ** rng.uniform(-2, 2, size=(TRIED_ROWS, *[1] * len(shape)))
-    rows = torch.from_numpy((sizes * rng.normal(size=(TRIED_ROWS, *shape))).astype(np.float32))
-    every_row = np.arange(TRIED_ROWS)[:, None].repeat(way.block_rows, axis=1)
-    mixed = rng.integers(TRIED_ROWS, size=(MIXED_BLOCKS, way.block_rows))
+    sizes = 10.0 ** rng.uniform(-2, 2, size=(N_TESTED_ROWS, *[1] * len(shape)))
+    rows = torch.from_numpy((sizes * rng.normal(size=(N_TESTED_ROWS, *shape))).astype(np.float32))
+    repeated = np.arange(N_TESTED_ROWS)[:, None].repeat(batching.block_rows, axis=1)
+    mixed = rng.integers(N_TESTED_ROWS, size=(N_MIXED_BLOCKS, batching.block_rows))
     expected: list[Tensor] = []
     try:
-        for numbers in [*every_row, *mixed]:
-            features = _features(feature_net, rows[torch.from_numpy(numbers)], way)
-            if len(expected) < TRIED_ROWS:
+        for numbers in [*repeated, *mixed]:
+            features = _compute_features(feature_net, rows[torch.from_numpy(numbers)], batching)
+            if len(expected) < N_TESTED_ROWS:
                 expected.append(features[0])
             if not torch.equal(features, torch.stack([expected[number] for number in numbers])):
                 return False
-    except Exception:  # numbers at random need not be what the net takes, such as codes of words
+    except Exception:  # the net may reject random numbers, for example where it takes token ids
         return False
     return True
 
 
 @contextmanager
-def _threads(way: Way) -> Iterator[None]:
+def _limit_threads(batching: Batching) -> Iterator[None]:
     before = torch.get_num_threads()
-    if way.one_thread:
+    if batching.one_thread:
         torch.set_num_threads(1)
     try:
         yield

@@ -1,1 +1,1 @@
-"""Rankers whose score is a sum of trees."""
+"""Rankers whose score is a sum of regression trees."""

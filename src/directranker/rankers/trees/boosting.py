@@ -1,4 +1,4 @@
-"""Documents as LightGBM takes them: in bins, without a copy of the features, in lists not too long."""
+"""Training data as LightGBM data sets: binned without a copy of the features, long queries split."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from directranker.arrays import Features, IntArray
-from directranker.rankers.training_data import TrainingData
-from directranker.training.interrupts import interruptibly
+from directranker.training.data import TrainingData
+from directranker.training.interrupts import run_interruptibly
 
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["answering_ctrl_c", "binned", "in_short_lists"]
+__all__ = ["build_dataset", "call_lightgbm", "split_long_queries"]
 
 Result = TypeVar("Result")
 
 SAMPLED_ROWS = 50_000  # documents that bins are made from
 BATCH_ROWS = 16_384
-LARGE = 1_000_000  # numbers; LightGBM's bins of fewer take less than about a second
-LONGEST_LIST = 10_000  # LightGBM takes no longer query
+MIN_INTERRUPTIBLE = 1_000_000  # numbers; LightGBM bins fewer in less than about a second
+MAX_QUERY_DOCUMENTS = 10_000  # LightGBM's limit
 
 
-def binned(
+def build_dataset(
     data: TrainingData, parameters: dict[str, Any], seed: int, reference: lightgbm.Dataset | None = None
 ) -> lightgbm.Dataset:
-    """The features in LightGBM's bins, query by query; in those of `reference` where it is given.
+    """Bin the features query by query, into the bins of `reference` where it is given.
 
-    Rows out of order are read some thousand at a time from wherever they lie in the table, into bins that
-    were made from a sample.
+    Rows that are not in order are read from the table a few thousand at a time, into bins made from a sample.
     """
-    import lightgbm  # noqa: PLC0415 - it takes seconds on a cold start
+    import lightgbm  # noqa: PLC0415 - slow to import
 
-    n_rows = len(data.relevance)
+    n_rows = data.n_documents
     parameters = {**parameters, "bin_construct_sample_cnt": SAMPLED_ROWS}
     if data.rows is None or n_rows <= SAMPLED_ROWS:
-        return answering_ctrl_c(
+        return call_lightgbm(
             lightgbm.Dataset(data.features, reference=reference, params=parameters).construct, data
         )
 
@@ -50,42 +49,42 @@ def binned(
         def __len__(self) -> int:
             return n_rows
 
-        def __getitem__(self, part: Any) -> Features:
-            rows: Features = data.table[order[part]]
+        def __getitem__(self, index: Any) -> Features:
+            rows: Features = data.table[order[index]]
             return rows
 
     if reference is None:
         sampled = np.random.default_rng((seed, 13)).choice(n_rows, SAMPLED_ROWS, replace=False)
         sample = data.take_rows(np.sort(sampled))
-        reference = answering_ctrl_c(lightgbm.Dataset(sample.features, params=parameters).construct, sample)
+        reference = call_lightgbm(lightgbm.Dataset(sample.features, params=parameters).construct, sample)
     return lightgbm.Dataset(Rows(), reference=reference, params=parameters).construct()
 
 
-def answering_ctrl_c(call: Callable[[], Result], data: TrainingData) -> Result:
-    """Make a native call about some data; Ctrl-C does not wait for it where the data is large.
+def call_lightgbm(call: Callable[[], Result], data: TrainingData) -> Result:
+    """Run a LightGBM call on some data; on large data, Ctrl-C does not wait for it.
 
-    Bins of 100,000 features take LightGBM minutes.
+    Binning 100,000 features takes LightGBM minutes.
     """
-    is_large = len(data.relevance) * data.table.shape[1] >= LARGE
-    return interruptibly(call) if is_large else call()
+    is_large = data.n_documents * data.table.shape[1] >= MIN_INTERRUPTIBLE
+    return run_interruptibly(call) if is_large else call()
 
 
-def in_short_lists(data: TrainingData, seed: int) -> TrainingData:
-    """The same with each query of more than 10,000 documents dealt at random to lists of at most so many."""
+def split_long_queries(data: TrainingData, seed: int) -> TrainingData:
+    """Partition each query of more than 10,000 documents at random into queries of at most 10,000."""
     sizes = np.diff(data.offsets)
-    if sizes.max() <= LONGEST_LIST:
+    if sizes.max() <= MAX_QUERY_DOCUMENTS:
         return data
     rng = np.random.default_rng((seed, 17))
-    places = np.arange(len(data.relevance))
+    documents = np.arange(data.n_documents)
     offsets = [np.zeros(1, dtype=np.int64)]
     for start, size in zip(data.offsets[:-1].tolist(), sizes.tolist(), strict=True):
-        n_lists = -(-size // LONGEST_LIST) if size else 1
-        if n_lists > 1:
-            places[start : start + size] = start + rng.permutation(size)
-        offsets.append(start + size * np.arange(1, n_lists + 1) // n_lists)
-    lists = np.repeat(np.arange(data.n_queries), [len(ends) for ends in offsets[1:]])
+        n_parts = -(-size // MAX_QUERY_DOCUMENTS) if size else 1
+        if n_parts > 1:
+            documents[start : start + size] = start + rng.permutation(size)
+        offsets.append(start + size * np.arange(1, n_parts + 1) // n_parts)
+    queries = np.repeat(np.arange(data.n_queries), [len(ends) for ends in offsets[1:]])
     return replace(
-        data.take_rows(places),
+        data.take_rows(documents),
         offsets=np.concatenate(offsets),
-        query_weight=None if data.query_weight is None else data.query_weight[lists],
+        query_weight=None if data.query_weight is None else data.query_weight[queries],
     )

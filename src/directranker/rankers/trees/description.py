@@ -1,9 +1,9 @@
-"""LightGBM's trees as exports read them.
+"""The description of LightGBM's trees that exports read.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import LambdaMART
 >>> ranker = LambdaMART(n_estimators=3, random_state=0).fit(example_dataset())
->>> len(described_trees(ranker.booster_.model_to_string())) <= 3
+>>> len(describe_trees(ranker.booster_.model_to_string())) <= 3
 True
 """
 
@@ -15,33 +15,33 @@ import numpy as np
 
 from directranker.description.model import Tree
 from directranker.errors import ExportError
-from directranker.rankers.trees.model_text import parsed_trees
+from directranker.rankers.trees.model_text import parse_trees
 
-__all__ = ["described_trees"]
+__all__ = ["describe_trees"]
 
 DEFAULT_LEFT, MISSING_ZERO, MISSING_NAN = 2, 4, 8  # bits of LightGBM's decision_type
 
 
-def described_trees(text: str) -> tuple[Tree, ...]:
-    """The trees of LightGBM's text."""
-    return tuple(map(_tree, parsed_trees(text).trees))
+def describe_trees(text: str) -> tuple[Tree, ...]:
+    """Describe the trees of LightGBM's model text."""
+    return tuple(map(_describe_tree, parse_trees(text).trees))
 
 
-def _tree(numbers: dict[str, Any]) -> Tree:
-    whole = {
+def _describe_tree(numbers: dict[str, Any]) -> Tree:
+    integers = {
         name: np.array(numbers.get(name, []), dtype=np.int64)
         for name in ("split_feature", "left_child", "right_child", "decision_type")
     }
-    decision, threshold = whole["decision_type"], np.array(numbers.get("threshold", []), dtype=np.float64)
+    decision, threshold = integers["decision_type"], np.array(numbers.get("threshold", []), dtype=np.float64)
     if (decision & MISSING_ZERO).any():
-        raise ExportError("the trees take 0 for a missing value; train without zero_as_missing")
-    # Where no value was missing in training, LightGBM takes a missing one for 0.
+        raise ExportError("the trees treat 0 as a missing value; train without zero_as_missing")
+    # Where no value was missing in training, LightGBM treats a missing value as 0.
     missing_left = np.where(decision & MISSING_NAN, decision & DEFAULT_LEFT != 0, threshold >= 0)
     return Tree(
-        feature=whole["split_feature"],
+        feature=integers["split_feature"],
         threshold=threshold,
-        left=whole["left_child"],
-        right=whole["right_child"],
+        left=integers["left_child"],
+        right=integers["right_child"],
         missing_left=missing_left,
         value=np.array(numbers["leaf_value"], dtype=np.float64),
     )

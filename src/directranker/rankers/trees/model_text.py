@@ -1,16 +1,16 @@
-"""LightGBM's text of boosted trees, looked through before LightGBM reads it.
+"""LightGBM's model text, validated before LightGBM reads it.
 
-LightGBM believes what it reads: a child or a feature out of range in the text would be read out of memory. So
-the text is taken apart into numbers, these are checked, and LightGBM gets a text written anew from them.
+LightGBM does not validate the text: a child or a feature out of range would be an invalid memory access. So
+the text is parsed, its numbers are checked, and LightGBM reads a text written from them.
 
->>> text = checked_trees(TreeText(n_features=2, trees=[dict(
+>>> text = sanitise_text(TreeText(n_features=2, trees=[dict(
 ...     split_feature=[1], threshold=[0.5], decision_type=[2], left_child=[-1], right_child=[-2],
-...     leaf_value=[0.0, 1.0])]).written())
->>> trees_from_text(text).predict([[9, 0.4], [9, 0.6]]).tolist()
+...     leaf_value=[0.0, 1.0])]).to_text())
+>>> load_booster(text).predict([[9, 0.4], [9, 0.6]]).tolist()
 [0.0, 1.0]
->>> checked_trees(text.replace("right_child=-2", "right_child=0"))
+>>> sanitise_text(text.replace("right_child=-2", "right_child=0"))
 Traceback (most recent call last):
-ValueError: tree 0: the nodes are no tree
+ValueError: tree 0: the nodes do not form a tree
 """
 
 from __future__ import annotations
@@ -23,12 +23,19 @@ import numpy as np
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["TreeText", "checked_trees", "parsed_trees", "trees_from_text"]
+__all__ = ["TreeText", "load_booster", "parse_trees", "sanitise_text"]
 
-MAX_LEAVES = 131_072  # LightGBM's own bound
-DECISIONS = (0, 2, 4, 6, 8, 10)  # by number, missing values to the right or left; none by category
+MAX_LEAVES = 131_072  # LightGBM's limit
+DECISIONS = (
+    0,
+    2,
+    4,
+    6,
+    8,
+    10,
+)  # numerical splits, missing values to the right or left; no categorical splits
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
-OF_NODES = {
+NODE_FIELDS = {
     "split_feature": INT,
     "split_gain": FLOAT,
     "threshold": FLOAT,
@@ -39,19 +46,19 @@ OF_NODES = {
     "internal_weight": FLOAT,
     "internal_count": INT,
 }
-OF_LEAVES = {"leaf_value": FLOAT, "leaf_weight": FLOAT, "leaf_count": INT}
-NEEDED = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value")
+LEAF_FIELDS = {"leaf_value": FLOAT, "leaf_weight": FLOAT, "leaf_count": INT}
+REQUIRED_FIELDS = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value")
 
 
 @dataclass(frozen=True)
 class TreeText:
-    """The numbers of the trees, each tree a list per name."""
+    """The numbers of the trees, a list per field of each tree."""
 
     n_features: int
     trees: list[dict[str, Any]]
 
-    def written(self) -> str:
-        """In LightGBM's format."""
+    def to_text(self) -> str:
+        """Return the trees in LightGBM's format."""
         names = " ".join(f"Column_{column}" for column in range(self.n_features))
         infos = " ".join(["none"] * self.n_features)
         head = (
@@ -67,73 +74,73 @@ class TreeText:
         return head + "".join(trees) + "end of trees\n"
 
 
-def checked_trees(text: str) -> str:
-    """The same trees in a text of our own; a ValueError where they are none."""
-    return parsed_trees(text).written()
+def sanitise_text(text: str) -> str:
+    """Return the same trees in a text written from checked numbers; raise ValueError if invalid."""
+    return parse_trees(text).to_text()
 
 
-def parsed_trees(text: str) -> TreeText:
-    """The numbers of the trees, checked; a ValueError where they are none."""
-    head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
-    n_features = _whole(_fields(head), "max_feature_idx") + 1
+def parse_trees(text: str) -> TreeText:
+    """Parse and check the numbers of the trees; raise ValueError if invalid."""
+    head, *trees = text.partition("\nend of trees")[0].split("\nTree=")
+    n_features = _parse_count(_split_fields(head), "max_feature_idx") + 1
     if not 1 <= n_features <= len(head):  # the names alone take more
         raise ValueError(f"the trees are for {n_features} features")
-    if not parts:
+    if not trees:
         raise ValueError("there are no trees")
-    return TreeText(n_features, [_tree(part, at, n_features) for at, part in enumerate(parts)])
+    return TreeText(n_features, [_parse_tree(tree, at, n_features) for at, tree in enumerate(trees)])
 
 
-def trees_from_text(text: str) -> lightgbm.Booster:
-    """The trees, after a check."""
-    import lightgbm  # noqa: PLC0415 - it takes seconds on a cold start
+def load_booster(text: str) -> lightgbm.Booster:
+    """Check the text and load it into a LightGBM booster."""
+    import lightgbm  # noqa: PLC0415 - slow to import
 
     try:
-        return lightgbm.Booster(model_str=checked_trees(text))
+        return lightgbm.Booster(model_str=sanitise_text(text))
     except lightgbm.basic.LightGBMError as error:
         raise ValueError(f"LightGBM cannot read the trees: {error}") from None
 
 
-def _fields(part: str) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in part.splitlines() if "=" in line)
+def _split_fields(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
-def _whole(fields: dict[str, str], name: str) -> int:
-    word = fields.get(name, "")
-    if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise ValueError(f"{name} is {word[:20]!r}, not a whole number")
-    return int(word)
+def _parse_count(fields: dict[str, str], name: str) -> int:
+    value = fields.get(name, "")
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise ValueError(f"{name} is {value[:20]!r}, not a whole number")
+    return int(value)
 
 
-def _tree(part: str, at: int, n_features: int) -> dict[str, Any]:
-    fields = _fields(part)
-    num_leaves = _whole(fields, "num_leaves")
+def _parse_tree(text: str, at: int, n_features: int) -> dict[str, Any]:
+    fields = _split_fields(text)
+    num_leaves = _parse_count(fields, "num_leaves")
     if not 1 <= num_leaves <= MAX_LEAVES:
         raise ValueError(f"tree {at} has {num_leaves} leaves")
     if fields.get("num_cat") != "0" or fields.get("is_linear", "0") != "0":
         raise ValueError(f"tree {at} is of a kind that LambdaMART does not grow")
     tree = {
-        name: _numbers(fields[name], name, dtype, size, at)
-        for kinds, size in ((OF_NODES, num_leaves - 1), (OF_LEAVES, num_leaves))
-        for name, dtype in kinds.items()
+        name: _parse_numbers(fields[name], name, dtype, size, at)
+        for dtypes, size in ((NODE_FIELDS, num_leaves - 1), (LEAF_FIELDS, num_leaves))
+        for name, dtype in dtypes.items()
         if name in fields and (num_leaves > 1 or name == "leaf_value")
     }
-    needed = NEEDED if num_leaves > 1 else ("leaf_value",)
-    if not all(name in tree for name in needed):
-        raise ValueError(f"tree {at} lacks one of {', '.join(needed)}")
+    required = REQUIRED_FIELDS if num_leaves > 1 else ("leaf_value",)
+    if not all(name in tree for name in required):
+        raise ValueError(f"tree {at} lacks one of {', '.join(required)}")
     if num_leaves > 1:
         _check_nodes(tree, at, n_features)
     return {name: numbers.tolist() for name, numbers in tree.items()}
 
 
-def _numbers(words: str, name: str, dtype: np.dtype[Any], size: int, at: int) -> Any:
-    parts = words.split()
-    if len(parts) != size:
-        raise ValueError(f"tree {at}: {name} has {len(parts)} numbers, not {size}")
+def _parse_numbers(text: str, name: str, dtype: np.dtype[Any], size: int, at: int) -> Any:
+    values = text.split()
+    if len(values) != size:
+        raise ValueError(f"tree {at}: {name} has {len(values)} numbers, not {size}")
     try:
-        numbers = np.array(parts, dtype=np.bytes_).astype(dtype)
+        numbers = np.array(values, dtype=np.bytes_).astype(dtype)
     except (ValueError, OverflowError):
-        raise ValueError(f"tree {at}: {name} has something else than numbers") from None
-    # A threshold may be infinite: it tells missing values from all others.
+        raise ValueError(f"tree {at}: {name} has an entry that is not a number") from None
+    # A threshold may be infinite: it separates missing values from all others.
     if np.isnan(numbers).any() or (name == "leaf_value" and np.isinf(numbers).any()):
         raise ValueError(f"tree {at}: {name} has a number that is not finite")
     return numbers
@@ -141,14 +148,14 @@ def _numbers(words: str, name: str, dtype: np.dtype[Any], size: int, at: int) ->
 
 def _check_nodes(tree: dict[str, Any], at: int, n_features: int) -> None:
     if tree["split_feature"].min() < 0 or tree["split_feature"].max() >= n_features:
-        raise ValueError(f"tree {at} splits on a feature that there is not")
+        raise ValueError(f"tree {at} splits on a feature that does not exist")
     if not np.isin(tree["decision_type"], DECISIONS).all():
         raise ValueError(f"tree {at} has decisions of a kind that LambdaMART does not make")
     children = np.concatenate([tree["left_child"], tree["right_child"]])
     n_nodes = len(tree["left_child"])
     parents = np.tile(np.arange(n_nodes), 2)
-    # All but the root, leaves too, are the child of one node, and a node comes after its parent.
+    # Each node and leaf but the root is the child of exactly one node, and a node comes after its parent.
     expected = np.concatenate([np.arange(-n_nodes - 1, 0), np.arange(1, n_nodes)])
-    after = (children < 0) | (children > parents)
-    if not np.array_equal(np.sort(children), expected) or not after.all():
-        raise ValueError(f"tree {at}: the nodes are no tree")
+    is_after_parent = (children < 0) | (children > parents)
+    if not np.array_equal(np.sort(children), expected) or not is_after_parent.all():
+        raise ValueError(f"tree {at}: the nodes do not form a tree")

@@ -1,0 +1,199 @@
+"""Input validation of all rankers: tables, data sets, query ids, labels and weights.
+
+Query ids come per row, ints or strings, in any order: as `qid`, or as the index of a pandas table that is
+named `qid`. Without them all rows are one query. A `RankingDataset` can replace X, y and qid; weights and
+scores are then in the data set's own order of rows. For arrays and tables they are in the order of X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
+
+from directranker.arrays import Features, FloatArray, IntArray, query_of_rows
+from directranker.data.checking import as_feature_names, as_relevance, check_finite, locate_non_numeric_column
+from directranker.data.dataset import RankingDataset
+from directranker.data.grouping import compute_query_means, group_by_query, resolve_query_ids
+from directranker.errors import DataError
+from directranker.training.data import NO_VARYING_FEATURE, TrainingData
+
+__all__ = ["EvalSet", "InputValidation", "average_weight_by_query", "encode_query_ids"]
+
+EvalSet = RankingDataset | tuple[Any, ...] | None
+"""The validation split of early stopping: a data set, (X, y) or (X, y, qid)."""
+
+
+class InputValidation:
+    """The input validation that `Ranker` inherits; it sets `n_features_in_` and `feature_names_in_`."""
+
+    n_features_in_: int
+
+    def _validate_training_data(
+        self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> TrainingData:
+        data = self._group_by_query(X, y, qid, sample_weight, reset=True)
+        if not data.has_unequal_labels:
+            raise DataError(
+                "no query has documents of two different labels, so there is no order to fit; "
+                f"check the labels and qid (n_samples={data.n_documents}, n_queries={data.n_queries})"
+            )
+        if not data.has_varying_features:
+            raise DataError(NO_VARYING_FEATURE)
+        return data
+
+    def _validate_eval_set(self, eval_set: EvalSet) -> TrainingData:
+        if isinstance(eval_set, RankingDataset):
+            eval_set = (eval_set, None)
+        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+            raise TypeError("eval_set must be a RankingDataset, (X, y) or (X, y, qid)")
+        X, y, *qid = eval_set
+        try:
+            return self._group_by_query(X, y, qid[0] if qid else None, None, reset=False)
+        except DataError as error:
+            raise DataError(f"eval_set: {error}") from None
+
+    def _group_by_query(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> TrainingData:
+        table = self._validate_features(X, reset=reset)
+        if isinstance(X, RankingDataset):
+            if y is not None or qid is not None:
+                raise TypeError("a RankingDataset has its own labels and queries; leave out y and qid")
+            weights = _validate_sample_weight(sample_weight, None, len(table), X.n_queries)
+            return TrainingData(table, None, X.relevance, X.offsets, *weights)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        relevance = as_relevance(y, len(table))
+        grouping = group_by_query(resolve_query_ids(X, qid), n_rows=len(table))
+        n_queries = len(grouping.query_ids)
+        weights = _validate_sample_weight(sample_weight, grouping.order, len(table), n_queries)
+        if grouping.order is not None:
+            relevance = relevance[grouping.order]
+        return TrainingData(table, grouping.order, relevance, grouping.offsets, *weights)
+
+    def _validate_features(self, X: Any, *, reset: bool) -> Features:
+        """Return X as a float32 table; with `reset` store its columns, else compare them with the fit's."""
+        if isinstance(X, RankingDataset):
+            self._validate_dataset_columns(X, reset=reset)
+            check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
+            return X.features
+        X = self._flatten_documents(X, reset=reset)
+        with locate_non_numeric_column(X), np.errstate(over="ignore", invalid="ignore"):
+            table: Features = validate_data(
+                self, X, reset=reset, dtype=np.float32, ensure_all_finite=False, order="C"
+            )
+        check_finite(table, X, names=getattr(self, "feature_names_in_", None))
+        return table
+
+    def _flatten_documents(self, X: Any, *, reset: bool) -> Any:
+        """Reshape documents of several dimensions, such as images, to rows; `input_shape_` is their shape."""
+        shape = np.shape(X)[1:] if getattr(X, "ndim", 2) > 2 else None
+        if reset:
+            self.__dict__.pop("input_shape_", None)
+            if shape is not None:
+                self.input_shape_ = tuple(shape)
+        elif shape is not None and shape != getattr(self, "input_shape_", None):
+            fitted = getattr(self, "input_shape_", (self.n_features_in_,))
+            raise ValueError(
+                f"documents have shape {shape}, but {type(self).__name__} was fitted with {fitted}"
+            )
+        return X if shape is None else np.asarray(X).reshape(len(X), -1)
+
+    def _validate_dataset_columns(self, data: RankingDataset, *, reset: bool) -> None:
+        # A data set without names has default names, which count as none.
+        has_names = data.feature_names != as_feature_names((), data.n_features)
+        if reset:
+            self.n_features_in_ = data.n_features
+            self.__dict__.pop("feature_names_in_", None)
+            if has_names:
+                self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+            return
+        name = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if data.n_features != self.n_features_in_:
+            changes = "" if fitted is None or not has_names else _format_changes(fitted, data.feature_names)
+            raise ValueError(
+                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}{changes}"
+            )
+        if fitted is not None and has_names and tuple(fitted) != data.feature_names:
+            index = next(i for i, expected in enumerate(fitted) if expected != data.feature_names[i])
+            raise ValueError(
+                f"feature {index + 1} of X is {data.feature_names[index]!r}, but {name} was fitted with "
+                f"{fitted[index]!r} there; give the same features in the same order"
+            )
+
+
+def encode_query_ids(qid: ArrayLike | None, n_rows: int) -> IntArray:
+    """Return the query number of each row, in the order of the rows.
+
+    >>> encode_query_ids(["b", "a", "b"], 3).tolist()
+    [0, 1, 0]
+    """
+    grouping = group_by_query(qid, n_rows=n_rows)
+    codes = query_of_rows(grouping.offsets)
+    if grouping.order is None:
+        return codes
+    in_order = np.empty_like(codes)
+    in_order[grouping.order] = codes
+    return in_order
+
+
+def average_weight_by_query(sample_weight: ArrayLike, qid: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Return the weight of each query: its own, or the mean over its rows."""
+    grouping = group_by_query(qid, n_rows=n_rows)
+    n_queries = len(grouping.query_ids)
+    per_row, per_query = _validate_sample_weight(sample_weight, grouping.order, n_rows, n_queries)
+    if per_query is not None:
+        return per_query
+    assert per_row is not None  # noqa: S101 - one of the two is given
+    return compute_query_means(per_row, grouping.offsets)
+
+
+def _validate_sample_weight(
+    sample_weight: ArrayLike | None, order: IntArray | None, n_rows: int, n_queries: int
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return (weights per document, weights per query); at most one of them is given."""
+    if sample_weight is None:
+        return None, None
+    try:
+        weights = np.asarray(sample_weight).astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight has an entry that is not a number: {error}") from None
+    if weights.ndim != 1 or len(weights) not in (n_rows, n_queries):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one per row ({n_rows}) or per query ({n_queries})"
+        )
+    invalid = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(invalid):
+        unit = "row" if len(weights) == n_rows else "query"
+        raise ValueError(
+            f"sample_weight is {weights[invalid[0]]} at {unit} {invalid[0]}; weights must be finite and not "
+            "negative"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere; give some row or query a positive weight")
+    if len(weights) == n_rows:
+        return weights if order is None else weights[order], None
+    return None, weights
+
+
+def _format_changes(fitted: Sequence[str], given: Sequence[str]) -> str:
+    """Format the first missing and the first new name.
+
+    >>> _format_changes(("a", "b"), ("b",))
+    "; it lacks 'a'"
+    """
+    missing = [name for name in fitted if name not in set(given)]
+    new = [name for name in given if name not in set(fitted)]
+    changes = [f"; it lacks {missing[0]!r}"] if missing else []
+    return "".join([*changes, f"; {new[0]!r} is new"] if new else changes)
