@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from directranker.costs.curvatures import EvenLambdas, SwapLambdas
-from directranker.pairs import pair_weight_named
+from directranker.pairs import parse_pair_weight
 
 from literal_costs import literal_pairs, swap_weights
 
@@ -44,7 +44,7 @@ def case(seed: int, spread: float) -> tuple[Array, Array, list[int]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_kernel_is_the_literal_loop(weight: str, spread: float, seed: int) -> None:
     scores, labels, offsets = case(seed, spread)
-    ours = SwapLambdas(pair_weight_named(weight), labels, offsets, threshold=1.0)(scores)
+    ours = SwapLambdas(parse_pair_weight(weight), labels, offsets, threshold=1.0)(scores)
     for mine, literal in zip(ours, literal_lambdas(scores, labels, offsets, weight), strict=True):
         np.testing.assert_allclose(mine, literal, rtol=1e-9, atol=1e-12)
 
@@ -63,7 +63,7 @@ def test_they_are_derivatives_of_the_cost() -> None:
     def cost(at: Any) -> float:
         return sum(w * math.log1p(math.exp(at[j] - at[i])) for (i, j), w in weights.items())
 
-    lambdas = SwapLambdas(pair_weight_named("delta_map"), labels, offsets, threshold=1.0)
+    lambdas = SwapLambdas(parse_pair_weight("delta_map"), labels, offsets, threshold=1.0)
     gradient, curvature = lambdas(scores)
     for row, step in enumerate(1e-4 * np.eye(len(scores))):
         there, back = cost(scores + step), cost(scores - step)

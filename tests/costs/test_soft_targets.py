@@ -46,7 +46,7 @@ def assert_is_torchs(
     document_weight: Array | None = None,
 ) -> None:
     leaf = torch.tensor(scores, requires_grad=True)
-    by_torch = beliefs.tensor_cost(leaf, offsets, query_weight=query_weight, document_weight=document_weight)
+    by_torch = beliefs.compute_tensor_cost(leaf, offsets, query_weight=query_weight, document_weight=document_weight)
     (slopes,) = torch.autograd.grad(by_torch, leaf)
     assert cost == pytest.approx(by_torch.item(), rel=1e-9)
     np.testing.assert_allclose(gradient, slopes.numpy(), rtol=1e-7, atol=1e-12)

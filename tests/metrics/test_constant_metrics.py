@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from directranker.metrics import CONVENTIONS, Metric, convention
-from directranker.metrics.blindness import why_blind
+from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.metrics.metric import MEASURES
 
 
@@ -31,7 +31,7 @@ def test_all_orders_of_a_query(measure: str, k: int | None, rules: str) -> None:
         labels = rng.integers(low, high + 1, rng.integers(1, 6)).astype(float).tolist()
         counts = not np.isnan(metric(labels, labels))
         tells = counts and tells_orders_apart(metric, labels)
-        assert (why_blind(metric, labels) is None) == tells, labels
+        assert (explain_constant_metric(metric, labels) is None) == tells, labels
         seen.add(tells)
     is_no_order = measure == "precision" and k is None  # of all ranks
     assert seen == ({False} if is_no_order else {True, False})
@@ -40,9 +40,9 @@ def test_all_orders_of_a_query(measure: str, k: int | None, rules: str) -> None:
 def test_one_query_is_enough() -> None:
     paper = Metric.parse("ndcg@10:paper")
     labels, qid = [1, 5, 3, 0, 1], ["a", "a", "a", "b", "b"]
-    assert why_blind(paper, labels, qid=qid) is None
-    assert why_blind(paper, labels, offsets=[0, 3, 5], query_weight=np.array([0.0, 1.0])) is None
-    assert why_blind(paper, labels, offsets=[0, 3, 5], query_weight=np.array([1.0, 0.0])) is not None
+    assert explain_constant_metric(paper, labels, qid=qid) is None
+    assert explain_constant_metric(paper, labels, offsets=[0, 3, 5], query_weight=np.array([0.0, 1.0])) is None
+    assert explain_constant_metric(paper, labels, offsets=[0, 3, 5], query_weight=np.array([1.0, 0.0])) is not None
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_one_query_is_enough() -> None:
 )
 def test_what_to_do(labels: Any, qid: Any, metric: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        raise ValueError(why_blind(Metric.parse(metric), labels, qid=qid))
+        raise ValueError(explain_constant_metric(Metric.parse(metric), labels, qid=qid))
 
 
 def test_a_higher_threshold_sees_stars() -> None:
-    assert why_blind(Metric("average_precision", None, convention("paper", threshold=4)), [1, 5, 3]) is None
+    assert explain_constant_metric(Metric("average_precision", None, convention("paper", threshold=4)), [1, 5, 3]) is None

@@ -12,7 +12,7 @@ from directranker.encoding import PiecewiseLinear
 from directranker.encoding.filled_bins import FilledBins, fill_bins
 from directranker.nn import DirectRankerNet
 from directranker.nn.bin_layer import bin_gradient, bin_sums
-from directranker.nn.training_pass import has_own_pass, training_pass
+from directranker.nn.training_pass import has_fast_pass, training_pass
 
 Table = NDArray[np.float32]
 
@@ -75,7 +75,7 @@ def test_a_net_scores_bins_as_their_encoding(bias: bool) -> None:
     encoding, bins = torch.from_numpy(transform.transform(table)), fill_bins(transform, table)
     options = {"hidden_layers": (20, 10), "dropout": 0.5, "bias": bias, "random_state": 0}
     net = DirectRankerNet.build((encoding.shape[1],), **options)  # type: ignore[arg-type]
-    quick, pull = training_pass(net), torch.randn(len(table))
+    quick, pull = make_training_scorer(net), torch.randn(len(table))
     both = []
     for X in (encoding, bins):
         torch.manual_seed(3)  # so dropout is the same
@@ -93,7 +93,7 @@ def quick_in_evaluation(net: DirectRankerNet, X: object) -> torch.Tensor:
     """Scores without dropout."""
     net.eval()
     with torch.no_grad():
-        return training_pass(net)(X)
+        return make_training_scorer(net)(X)
 
 
 def test_a_ranker_learns_the_same_from_bins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +103,10 @@ def test_a_ranker_learns_the_same_from_bins(monkeypatch: pytest.MonkeyPatch) -> 
     asked = []
 
     def never(net: torch.nn.Module) -> bool:
-        asked.append(has_own_pass(net))
+        asked.append(has_fast_pass(net))
         return False
 
-    monkeypatch.setattr("directranker.nn.training_pass.has_own_pass", never)
+    monkeypatch.setattr("directranker.nn.training_pass.has_fast_pass", never)
     by_columns = ranker.fit(data).predict(data)
     assert asked == [True]
     np.testing.assert_allclose(by_bins, by_columns, rtol=1e-3, atol=1e-3)

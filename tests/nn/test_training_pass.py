@@ -31,7 +31,7 @@ def test_tanh_is_right_to_the_digits_of_a_float32() -> None:
 def test_scores_and_gradients_are_torchs(layers: tuple[int, ...], activation: str, bias: bool) -> None:
     net = DirectRankerNet.build((6,), hidden_layers=layers, activation=activation, bias=bias, random_state=0)
     X, pull = torch.randn(3000, 6), torch.randn(3000) / 3000
-    quick = training_pass(net)
+    quick = make_training_scorer(net)
     assert quick is not net
     both = []
     for score in (net, quick):
@@ -66,7 +66,7 @@ def test_dropout_has_the_gradient_of_its_mask(share: float) -> None:
     net = DirectRankerNet.build((6,), hidden_layers=(30, 20), dropout=share, random_state=0)
     X, pull = torch.randn(500, 6), torch.randn(500) / 500
     both = []
-    for score in (partial(torch_with_the_same_dropout, net), training_pass(net)):
+    for score in (partial(torch_with_the_same_dropout, net), make_training_scorer(net)):
         net.zero_grad()
         torch.manual_seed(7)
         scores = score(X)
@@ -77,7 +77,7 @@ def test_dropout_has_the_gradient_of_its_mask(share: float) -> None:
 
 def test_the_gradient_of_dropout_is_that_of_finite_differences() -> None:
     net = DirectRankerNet.build((4,), hidden_layers=(5,), dropout=0.4, random_state=1)
-    X, quick, step = torch.randn(20, 4), training_pass(net), 1e-2
+    X, quick, step = torch.randn(20, 4), make_training_scorer(net), 1e-2
 
     def total() -> torch.Tensor:
         torch.manual_seed(3)
@@ -122,7 +122,7 @@ def test_dropout_lets_nan_through() -> None:
 
 def test_one_batch_after_another_has_room() -> None:
     net = DirectRankerNet.build((6,), hidden_layers=(8, 4), dropout=0.0, random_state=0)
-    quick = training_pass(net)
+    quick = make_training_scorer(net)
     for n_rows in (10, 3, 200, 0, 1):
         X = torch.randn(n_rows, 6)
         torch.testing.assert_close(quick(X), net(X), rtol=1e-5, atol=1e-6)
@@ -141,11 +141,11 @@ def test_one_batch_after_another_has_room() -> None:
 )
 def test_other_nets_go_their_own_way(options: dict[str, object]) -> None:
     net = DirectRankerNet.build((6,), **options)  # type: ignore[arg-type]
-    assert training_pass(net) is net
+    assert make_training_scorer(net) is net
 
 
 def test_what_someone_hung_into_the_net_is_called() -> None:
     net = DirectRankerNet.build((6,), activation="tanh")
     net.feature_net.register_forward_hook(lambda *_: None)
-    assert training_pass(net) is net
-    assert training_pass(DirectRankerNet.build((6,), activation="tanh").double()).__class__ is DirectRankerNet
+    assert make_training_scorer(net) is net
+    assert make_training_scorer(DirectRankerNet.build((6,), activation="tanh").double()).__class__ is DirectRankerNet

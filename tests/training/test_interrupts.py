@@ -166,8 +166,8 @@ def test_an_interrupted_part_of_a_fit_ends_the_fit(
 ) -> None:
     n_calls = [0]
     monkeypatch.setattr(
-        "directranker.rankers.linear.rank_svm.run_plan",
-        pressing_ctrl_c(sys.modules["directranker.rankers.linear.rank_svm"].run_plan, 4, n_calls),
+        "directranker.rankers.linear.rank_svm.compute_cost",
+        pressing_ctrl_c(sys.modules["directranker.rankers.linear.rank_svm"].compute_cost, 4, n_calls),
     )
     with pytest.raises(KeyboardInterrupt):
         IESVMRank(random_state=0).fit(data)

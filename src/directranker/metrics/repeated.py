@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import FloatArray, IntArray
+from directranker.arrays import Float32Array, FloatArray, IntArray
 from directranker.compilation import balanced_cuts, in_parallel, n_threads
 from directranker.metrics.computation import (
     MIN_DOCUMENTS_PER_THREAD,

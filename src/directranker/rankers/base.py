@@ -26,8 +26,8 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query, means_of_queries, query_ids_of
 from directranker.errors import DataError, QueryWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.blindness import why_blind
-from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.constant_metrics import explain_constant_metric
+from directranker.metrics.metric import mean_over_queries
 from directranker.parameters import SEED, Rule, check_parameters
 from directranker.rankers.contract import RankerContract
 from directranker.rankers.finite_scores import check_scores, saturated
@@ -156,11 +156,11 @@ class Ranker(RankerContract, BaseEstimator, ABC):  # type: ignore[misc]
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         metric = Metric.parse("ndcg@10", convention="paper")
-        blindness = why_blind(metric, y, qid=qid)
+        blindness = explain_constant_metric(metric, y, qid=qid)
         if blindness is not None:
             warn_caller(f"the score says nothing: {blindness}", UserWarning)
         values = metric.per_query(y, scores, qid=qid)
-        return mean_of_queries(
+        return mean_over_queries(
             values, None if sample_weight is None else _query_means(sample_weight, qid, len(scores))
         )
 

@@ -26,7 +26,7 @@ from directranker.encoding import Unchanged
 from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
 from directranker.nn.training_pass import Inputs
 from directranker.nn.workspace import Workspace
-from directranker.pairs import QueryClasses, classes_of
+from directranker.pairs import QueryClasses, group_by_label
 
 __all__ = ["Batch", "Batches", "EncodedFeatures", "QueryGroups", "growing"]
 
@@ -50,7 +50,7 @@ class QueryGroups:
     @cached_property
     def classes(self) -> QueryClasses:
         """Each query's documents by falling label, as the pair kernels like them."""
-        return classes_of(self.relevance, self.offsets)
+        return group_by_label(self.relevance, self.offsets)
 
     @cached_property
     def _falling(self) -> NDArray[np.integer[Any]]:
@@ -68,7 +68,7 @@ class QueryGroups:
     def deal(self, rows: IntArray) -> Batch:
         """These documents as one list, whichever query they come from."""
         best_first = rows[np.argsort(self._falling[rows], kind="stable")]
-        return self._batch(best_first, classes_of(self.relevance[best_first]), None)
+        return self._batch(best_first, group_by_label(self.relevance[best_first]), None)
 
     def _batch(
         self, rows: IntArray, classes: QueryClasses, query_weight: NDArray[np.float64] | None

@@ -23,9 +23,9 @@ from directranker.data.checking import Relevance
 from directranker.data.grouping import means_of_queries
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.metric import mean_over_queries
 from directranker.metrics.sorting import FloatArray
-from directranker.nn.training_pass import Scorer, training_pass
+from directranker.nn.training_pass import Scorer, make_training_scorer
 from directranker.nn.workspace import Workspace
 from directranker.training.batches import Batch, Batches, EncodedFeatures, QueryGroups
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
@@ -112,7 +112,7 @@ class Validation:
             return None
         in_order = scores if self.order is None else scores[self.order]
         values = self.metric.per_query(self.relevance, in_order, offsets=self.offsets)
-        return mean_of_queries(values, self.weight)
+        return mean_over_queries(values, self.weight)
 
 
 class BatchCost(Protocol):
@@ -204,7 +204,7 @@ class _Training:
             momentum=options.momentum,
         )
         self.batches = Batches(self.lists, options.batch_queries, options.seed, options.list_size)
-        self.scores_of = training_pass(self.net)
+        self.scores_of = make_training_scorer(self.net)
         self.parameters = list(self.net.parameters())
 
     @property

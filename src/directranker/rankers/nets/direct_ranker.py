@@ -231,7 +231,7 @@ class DirectRanker(NetRanker):
         return cls(**{**published, **changes})
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
-        from directranker.nn.training_pass import has_own_pass
+        from directranker.nn.training_pass import has_fast_pass
         from directranker.rankers.nets.distillation import soft_targets_of
         from directranker.rankers.nets.objective_cost import ObjectiveCost
         from directranker.training.batches import QueryGroups
@@ -259,7 +259,7 @@ class DirectRanker(NetRanker):
         size = {"n_documents": len(data.relevance), "n_columns": n_columns_of(self.transform_)}
         self.hidden_layers_ = resolve_layers(self.hidden_layers, **size)
         net = self.build_net(random_state=seed).to(device)
-        as_bins = bins_of(self.transform_) is not None and has_own_pass(net)
+        as_bins = bins_of(self.transform_) is not None and has_fast_pass(net)
         encoded = partial(self._encoded, device=device, as_bins=as_bins)
         lists = QueryGroups(data.relevance, data.offsets, data.document_weight, data.query_weight)
         measured = None

@@ -40,7 +40,7 @@ class ObjectiveCost:
         cost, gradient = result.cost, result.gradient
         if self.beliefs is not None:
             share = self.teacher_weight
-            taught, slopes = self.beliefs.of(batch.rows)(scores.detach().numpy(), batch.offsets, **weights)
+            taught, slopes = self.beliefs.take(batch.rows)(scores.detach().numpy(), batch.offsets, **weights)
             cost = (1 - share) * cost + share * taught
             gradient = ((1 - share) * gradient + share * slopes).astype(gradient.dtype)
         scores.backward(torch.from_numpy(gradient))  # type: ignore[no-untyped-call]
@@ -51,7 +51,7 @@ class ObjectiveCost:
     ) -> float:
         cost = torch_objective(objective, scores, batch.classes, seed=seed, **weights)
         if self.beliefs is not None:
-            taught = self.beliefs.of(batch.rows).tensor_cost(scores, batch.offsets, **weights)
+            taught = self.beliefs.take(batch.rows).compute_tensor_cost(scores, batch.offsets, **weights)
             cost = (1 - self.teacher_weight) * cost + self.teacher_weight * taught
         if cost.requires_grad:
             cost.backward()  # type: ignore[no-untyped-call]

@@ -117,11 +117,11 @@ def _scores_of_new(
 def as_log_odds(scores: FloatArray, data: TrainingData) -> LogOdds:
     """The scores times what makes the cross-entropy of labelled pairs least."""
     from directranker.costs import Objective
-    from directranker.costs.execution import run_plan
-    from directranker.costs.plans import plan_of
+    from directranker.costs.execution import compute_cost
+    from directranker.costs.plans import plan_cost
 
     objective = Objective(reduction="root")
-    plan = plan_of(
+    plan = plan_cost(
         objective,
         data.relevance,
         data.offsets,
@@ -132,7 +132,7 @@ def as_log_odds(scores: FloatArray, data: TrainingData) -> LogOdds:
     unit = scores / width if width > 0 else scores
 
     def query_costs(logarithm: float) -> FloatArray:
-        return run_plan(objective, plan, np.exp(logarithm) * unit)[0]
+        return compute_cost(objective, plan, np.exp(logarithm) * unit)[0]
 
     bounds = (-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE)
     best = minimize_scalar(

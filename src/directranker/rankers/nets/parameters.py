@@ -58,7 +58,7 @@ def check_training(ranker: Any) -> None:
     """Refuse words that the net, its optimiser or its device would refuse, before any work is done."""
     import torch
 
-    from directranker.nn.perceptron import checked_layers
+    from directranker.nn.perceptron import validate_layers
     from directranker.training.devices import as_device
     from directranker.training.schedules import learning_rate_factor, make_optimizer
 
@@ -73,4 +73,4 @@ def check_training(ranker: Any) -> None:
     )
     if ranker.feature_net is None:
         layers = resolve_layers(ranker.hidden_layers, n_documents=1, n_columns=1)
-        checked_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)
+        validate_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)

@@ -25,8 +25,8 @@ from directranker.data.checking import Features
 from directranker.description.model import Model, Trees
 from directranker.errors import DataError
 from directranker.metrics import Metric
-from directranker.metrics.metric import mean_of_queries
-from directranker.pairs.weights import BY_SWAP, PairWeight, pair_weight_named
+from directranker.metrics.metric import mean_over_queries
+from directranker.pairs.weights import BY_SWAP, PairWeight, parse_pair_weight
 from directranker.parameters import (
     CALLBACKS,
     JOBS,
@@ -307,7 +307,7 @@ class LambdaMART(Ranker):
         if self.pair_weight is None:
             return None
         if self.pair_weight != "metric":
-            named = pair_weight_named(self.pair_weight)
+            named = parse_pair_weight(self.pair_weight)
             if named.code != BY_SWAP:
                 raise ValueError(
                     f"pair_weight is {self.pair_weight!r}; give 'metric', 'delta_ndcg@k', 'delta_map' or None"
@@ -414,6 +414,6 @@ def _measuring(metric: Metric, data: TrainingData) -> Callable[[FloatArray, Any]
 
     def measured(scores: FloatArray, _: Any) -> tuple[str, float, bool]:
         values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
-        return str(metric), mean_of_queries(values, weights), True
+        return str(metric), mean_over_queries(values, weights), True
 
     return measured
