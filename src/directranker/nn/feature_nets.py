@@ -79,8 +79,9 @@ def infer_output_width(module: nn.Module, input_shape: Sequence[int]) -> int:
     >>> infer_output_width(nn.Linear(3, 5), (3,))
     5
     >>> infer_output_width(nn.Conv2d(1, 2, 3), (1, 8, 8))
-    Traceback (most recent call last): ValueError: the feature net returns (2, 2, 6, 6) for an input of shape
-    (2, 1, 8, 8); it must return one row of features per document, (2, width); end it with torch.nn.Flatten()
+    Traceback (most recent call last):
+    ValueError: the feature net returns (2, 2, 6, 6) for an input of shape (2, 1, 8, 8); it must return one
+    row of features per document, (2, width); end it with torch.nn.Flatten()
     """
     rows = _make_zero_rows(module, _validate_shape(input_shape))
     with _evaluation_mode(module), torch.no_grad():
