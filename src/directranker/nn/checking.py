@@ -1,6 +1,6 @@
 """Validation of widths and shapes.
 
->>> validate_counts("hidden_layers", (64, 32), wanted="the widths in turn")
+>>> validate_counts("hidden_layers", (64, 32), wanted="the layer widths")
 (64, 32)
 """
 
