@@ -1,7 +1,7 @@
-"""The slow twin: every objective by its definition, a double loop over the documents of each query.
+"""Reference implementation: every objective by its definition, a double loop over each query's documents.
 
-It shares nothing with the library but the names and, for ΔNDCG and ΔMAP, the measures themselves: two
-documents are swapped in the ranked list, and the list is measured again.
+It shares nothing with the library except names and, for ΔNDCG and ΔMAP, the metrics: two documents are
+swapped in the ranking, and the ranking is measured again.
 
 >>> literal_cost([0.25, 0.0], [1, 0], [0, 2], cost="hinge", activation="identity")
 0.75
@@ -52,47 +52,47 @@ def literal_cost(
     query_weight: Numbers | None = None,
     document_weight: Numbers | None = None,
 ) -> float:
-    """The cost, query by query and pair by pair."""
+    """Return the cost, summed query by query and pair by pair."""
     sums, totals, weights = [], [], []
     for query, (start, stop) in enumerate(pairwise(offsets)):
         s, y = scores[start:stop], labels[start:stop]
         w = [1.0] * len(s) if document_weight is None else document_weight[start:stop]
-        met = literal_pairs(y, pairs)
-        swaps = swap_weights(s, y, weight, threshold) if weight and met else {}
+        compared = literal_pairs(y, pairs)
+        swaps = swap_weights(s, y, weight, threshold) if weight and compared else {}
         sums.append(
             sum(
                 w[i] * w[j] * swaps.get((i, j), 1.0) * pair_cost(cost, activation, s[i] - s[j], y[i], y[j])
-                for i, j in met
+                for i, j in compared
             )
         )
-        totals.append(sum(w[i] * w[j] for i, j in met))
+        totals.append(sum(w[i] * w[j] for i, j in compared))
         weights.append(1.0 if query_weight is None else query_weight[query])
-    return combined(sums, totals, weights, reduction)
+    return reduce_costs(sums, totals, weights, reduction)
 
 
 def pair_cost(cost: str, activation: str, o: float, y_i: float, y_j: float) -> float:
-    """The cost of one pair."""
+    """Return the cost of one pair."""
     if (cost, activation) == ("cross_entropy", "erf"):
-        return -math.log(math.erfc(-o) / 2)  # 1 + erf(o) has no digits left below o = −6
+        return -math.log(math.erfc(-o) / 2)  # 1 + erf(o) rounds to 0 below o = −6
     return COSTS[cost](TAUS[activation](o), y_i, y_j)
 
 
-def combined(sums: Numbers, totals: Numbers, weights: Numbers, reduction: str) -> float:
-    """The costs of queries as one number."""
+def reduce_costs(sums: Numbers, totals: Numbers, weights: Numbers, reduction: str) -> float:
+    """Reduce the costs of queries to one number."""
     if reduction == "sum":
         return sum(w * s for w, s in zip(weights, sums, strict=True))
     if reduction == "pairs":
-        whole = sum(w * t for w, t in zip(weights, totals, strict=True))
-        return sum(w * s for w, s in zip(weights, sums, strict=True)) / whole if whole else 0.0
+        normaliser = sum(w * t for w, t in zip(weights, totals, strict=True))
+        return sum(w * s for w, s in zip(weights, sums, strict=True)) / normaliser if normaliser else 0.0
     if reduction == "root":
         weights = [w * math.sqrt(t) for w, t in zip(weights, totals, strict=True)]
     counted = [(w, s / t) for w, s, t in zip(weights, sums, totals, strict=True) if t > 0]
-    whole = sum(w for w, _ in counted)
-    return sum(w * mean for w, mean in counted) / whole if whole else 0.0
+    normaliser = sum(w for w, _ in counted)
+    return sum(w * mean for w, mean in counted) / normaliser if normaliser else 0.0
 
 
 def literal_pairs(labels: Numbers, pairs: str) -> list[tuple[int, int]]:
-    """All (i, j) with y_i > y_j, or those with no label of the list between the two."""
+    """Return all (i, j) with y_i > y_j, or only those without another label between the two."""
     return [
         (i, j)
         for i in range(len(labels))
@@ -105,23 +105,23 @@ def literal_pairs(labels: Numbers, pairs: str) -> list[tuple[int, int]]:
 def swap_weights(
     scores: Numbers, labels: Numbers, weight: str, threshold: float
 ) -> dict[tuple[int, int], float]:
-    """The weight of each pair of rows."""
+    """Return the weight of each pair of rows."""
     if weight == "label_difference":
         return {(i, j): labels[i] - labels[j] for i, j in literal_pairs(labels, "all")}
-    measure = measure_of(weight, threshold)
+    measure = make_measure(weight, threshold)
     order = sorted(range(len(labels)), key=lambda row: (-scores[row], -labels[row]))
     ranked = [labels[row] for row in order]
     before, result = measure(ranked), {}
     for i, j in literal_pairs(labels, "all"):
         swapped = list(ranked)
-        at, other = order.index(i), order.index(j)
-        swapped[at], swapped[other] = swapped[other], swapped[at]
+        rank, other = order.index(i), order.index(j)
+        swapped[rank], swapped[other] = swapped[other], swapped[rank]
         result[i, j] = abs(measure(swapped) - before)
     return result
 
 
-def measure_of(weight: str, threshold: float) -> Callable[[Numbers], float]:
-    """NDCG@k or average precision of labels in ranked order; 0 where nothing is relevant."""
+def make_measure(weight: str, threshold: float) -> Callable[[Numbers], float]:
+    """Return NDCG@k or average precision of labels in ranked order; 0 without a relevant document."""
     if weight == "delta_map":
         options: dict[str, Any] = {"threshold": threshold, "no_relevant": 0}
         return lambda ranked: average_precision(ranked, range(len(ranked), 0, -1), **options)
@@ -133,7 +133,7 @@ def measure_of(weight: str, threshold: float) -> Callable[[Numbers], float]:
 def literal_list_cost(
     scores: Numbers, labels: Numbers, cost: str, document_weight: Numbers | None = None
 ) -> float:
-    """The cost of one list by its definition; 0 where there is nothing to order."""
+    """Return the list cost of one query by its definition; 0 where there is nothing to order."""
     w = [1.0] * len(labels) if document_weight is None else document_weight
     rows = range(len(labels))
     if len(set(labels)) < 2 or (cost == "softmax" and max(labels) <= 0):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from directranker.costs import LIST_COSTS, Objective, torch_objective
 
-from literal_costs import combined, literal_list_cost
+from literal_costs import literal_list_cost, reduce_costs
 
 
 @st.composite
@@ -32,26 +32,26 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def twin(batch: dict[str, Any], cost: str, reduction: str) -> float:
+def reference_cost(batch: dict[str, Any], cost: str, reduction: str) -> float:
     sums, counts = [], []
     weights = batch["query_weight"] or [1.0] * (len(batch["offsets"]) - 1)
     for start, stop in pairwise(batch["offsets"].tolist()):
         labels = batch["relevance"][start:stop].tolist()
-        own = batch["document_weight"] and batch["document_weight"][start:stop]
-        sums.append(literal_list_cost(batch["scores"][start:stop].tolist(), labels, cost, own or None))
+        document_weight = batch["document_weight"] and batch["document_weight"][start:stop]
+        sums.append(
+            literal_list_cost(batch["scores"][start:stop].tolist(), labels, cost, document_weight or None)
+        )
         counts.append(float(len(set(labels)) > 1 and (cost != "softmax" or max(labels) > 0)))
-    return combined(sums, counts, weights, reduction)
+    return reduce_costs(sums, counts, weights, reduction)
 
 
 @pytest.mark.parametrize("cost", LIST_COSTS)
 @settings(max_examples=100)
 @given(batch=batches(), reduction=st.sampled_from(["queries", "sum"]))
-def test_kernels_agree_with_the_definition_and_with_autograd(
-    cost: str, batch: dict[str, Any], reduction: str
-) -> None:
+def test_kernels_match_the_definition_and_autograd(cost: str, batch: dict[str, Any], reduction: str) -> None:
     objective = Objective(cost, reduction=reduction)
     result = objective(**batch)
-    assert result.cost == pytest.approx(twin(batch, cost, reduction), rel=1e-9, abs=1e-12)
+    assert result.cost == pytest.approx(reference_cost(batch, cost, reduction), rel=1e-9, abs=1e-12)
     leaf = torch.tensor(batch.pop("scores"), requires_grad=True)
     by_torch = torch_objective(objective, leaf, **batch)
     (gradient,) = torch.autograd.grad(by_torch, leaf)
@@ -60,7 +60,7 @@ def test_kernels_agree_with_the_definition_and_with_autograd(
 
 
 @pytest.mark.parametrize("cost", LIST_COSTS)
-def test_gradients_are_finite_differences_of_the_definition(cost: str) -> None:
+def test_gradients_match_finite_differences_of_the_definition(cost: str) -> None:
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=8), np.array([0.0, 3.0, 1.0, 1.0, 0.0, 2.0, 3.0, 0.5])
     step, differences = 1e-5, np.empty(8)
@@ -97,7 +97,7 @@ def test_large_scores_and_labels_stay_finite(cost: str, scores: list[float]) -> 
 
 
 @pytest.mark.parametrize("cost", LIST_COSTS)
-def test_gradients_move_with_the_documents_and_sum_to_nothing(cost: str) -> None:
+def test_gradients_permute_with_the_documents_and_sum_to_zero(cost: str) -> None:
     rng = np.random.default_rng(4)
     scores, labels, order = rng.normal(size=20), rng.integers(0, 4, 20), rng.permutation(20)
     before, after = Objective(cost)(scores, labels), Objective(cost)(scores[order], labels[order])
@@ -106,11 +106,11 @@ def test_gradients_move_with_the_documents_and_sum_to_nothing(cost: str) -> None
 
 
 @pytest.mark.parametrize("option", [{"pairs": "adjacent"}, {"pair_weight": "delta_ndcg"}, {"max_pairs": 5}])
-def test_options_of_pairs_are_refused(option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"has no meaning for the cost 'listnet', which looks at"):
+def test_pair_options_raise(option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"does not apply to the list cost 'listnet'; leave it out"):
         Objective("listnet", **option)
 
 
-def test_a_mean_over_pairs_is_refused() -> None:
-    with pytest.raises(ValueError, match="'softmax' has no pairs; take 'queries' or 'sum'"):
+def test_mean_over_pairs_raises() -> None:
+    with pytest.raises(ValueError, match="'softmax' has no pairs; use 'queries' or 'sum'"):
         Objective("softmax", reduction="pairs")

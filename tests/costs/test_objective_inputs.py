@@ -1,4 +1,4 @@
-"""What an objective accepts, what it refuses and in which words, and formulas of one's own."""
+"""The inputs of an objective: validation and its messages, edge cases, and custom functions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ ALL = [
         ({"pairs": "adjacend"}, r"pairs 'adjacend' is unknown; did you mean 'adjacent'\?"),
         ({"pair_weight": "delta_ncdg"}, r"pair_weight 'delta_ncdg' is unknown; did you mean 'delta_ndcg'\?"),
         ({"pair_weight": "delta_map@3"}, "only 'delta_ndcg' takes a cutoff"),
-        ({"pair_weight": "delta_ndcg@0"}, "a whole number from 1 on"),
+        ({"pair_weight": "delta_ndcg@0"}, "a whole number of at least 1"),
         ({"reduction": "mean"}, "reduction 'mean' is unknown; choose from 'queries', 'root', 'pairs', 'sum'"),
-        ({"max_pairs": 0}, "max_pairs is 0; give a whole number from 1 on, or None for all pairs"),
+        ({"max_pairs": 0}, "max_pairs is 0; pass a whole number of at least 1, or None for all pairs"),
         ({"max_pairs": 2.5}, "max_pairs is 2.5"),
         ({"max_pairs": True}, "max_pairs is True"),
         ({"threshold": float("nan")}, "threshold is nan"),
-        ({"head_activation": "arcsinh"}, "with head_activation 'arcsinh' r has no bounds"),
-        ({"head_activation": "identity"}, "with head_activation 'identity' r has no bounds; take"),
+        ({"head_activation": "arcsinh"}, "with head_activation 'arcsinh' r is unbounded"),
+        ({"head_activation": "identity"}, "with head_activation 'identity' r is unbounded; use"),
     ],
 )
-def test_words_are_checked_when_an_objective_is_made(options: dict[str, Any], message: str) -> None:
+def test_options_are_validated_on_construction(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Objective(**options)
 
@@ -53,36 +53,36 @@ def test_words_are_checked_when_an_objective_is_made(options: dict[str, Any], me
         ({"relevance": [1, 0, np.nan, 1]}, "label nan in row 2"),
         (
             {"query_weight": [1.0, 1.0]},
-            r"query_weight has shape \(2,\); give one weight per query",
+            r"query_weight has shape \(2,\); pass one weight per query",
         ),
         ({"query_weight": [-1.0]}, "query_weight is -1.0 for query 0"),
         ({"document_weight": [1, 1, np.inf, 1]}, "document_weight is inf for document 2"),
-        ({"document_weight": [1, 1]}, r"give one weight per document, shape \(4,\)"),
-        ({"document_weight": list("abcd")}, "document_weight are not all numbers"),
+        ({"document_weight": [1, 1]}, r"pass one weight per document, shape \(4,\)"),
+        ({"document_weight": list("abcd")}, "document_weight has values that are not numbers"),
     ],
 )
 @pytest.mark.parametrize("objective", [Objective(), Objective("listnet")], ids=str)
-def test_arrays_are_checked_before_a_kernel_runs(
+def test_arrays_are_validated_before_a_kernel_runs(
     objective: Objective, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         objective(**{"scores": SCORES, "relevance": LABELS, **arguments})
 
 
-def test_whole_numbers_are_no_scores() -> None:
-    with pytest.raises(TypeError, match="scores have dtype int64; give float32 or float64"):
+def test_integer_scores_raise() -> None:
+    with pytest.raises(TypeError, match="scores have dtype int64; pass float32 or float64"):
         Objective()(np.array([1, 2]), [1, 0])
     with pytest.raises(ValueError, match=r"scores are torch.int64 of shape \(2,\)"):
         torch_objective(Objective(), torch.tensor([1, 2]), [1, 0])
 
 
-def test_negative_labels_are_no_weights() -> None:
+def test_negative_labels_as_weights_raise() -> None:
     with pytest.raises(ValueError, match="label -1; the cost 'relevance_weighted' multiplies by labels"):
         Objective("relevance_weighted")(SCORES, [-1, 0, 1, 2])
 
 
 @pytest.mark.parametrize("objective", ALL, ids=str)
-def test_nothing_to_compare_costs_nothing(objective: Objective) -> None:
+def test_cost_is_zero_without_pairs(objective: Objective) -> None:
     for scores, labels, offsets in (
         ([], [], [0]),
         ([], [], [0, 0, 0]),
@@ -101,7 +101,7 @@ def test_nothing_to_compare_costs_nothing(objective: Objective) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("objective", [*ALL, Objective(pair_weight="delta_map", max_pairs=2)], ids=str)
-def test_scores_that_are_not_finite_show_in_the_cost(objective: Objective, bad: float) -> None:
+def test_non_finite_scores_make_the_cost_nan(objective: Objective, bad: float) -> None:
     scores = np.array([*SCORES, bad, 0.0, 1.0])
     result = objective(scores, [*LABELS, 1, 0, 2], [0, 4, 7], seed=0)
     assert np.isnan(result.cost)
@@ -111,13 +111,13 @@ def test_scores_that_are_not_finite_show_in_the_cost(objective: Objective, bad: 
 
 
 @pytest.mark.parametrize("objective", ALL, ids=str)
-def test_without_offsets_all_documents_are_one_list(objective: Objective) -> None:
-    whole, one = objective(SCORES, LABELS), objective(SCORES, LABELS, [0, 4])
-    assert whole.cost == one.cost
+def test_without_offsets_all_documents_are_one_query(objective: Objective) -> None:
+    without, explicit = objective(SCORES, LABELS), objective(SCORES, LABELS, [0, 4])
+    assert without.cost == explicit.cost
 
 
 @pytest.mark.parametrize("objective", ALL, ids=str)
-def test_arguments_are_never_changed(objective: Objective) -> None:
+def test_arguments_are_not_modified(objective: Objective) -> None:
     arrays = [SCORES.copy(), LABELS.copy(), np.array([0, 4]), np.ones(1), np.ones(4)]
     for array in arrays:
         array.flags.writeable = False
@@ -128,7 +128,7 @@ def test_arguments_are_never_changed(objective: Objective) -> None:
 def test_means_are_weighted_means() -> None:
     labels, scores, offsets = [1, 0, 1, 0, 0], np.array([0.5, 0.0, 0.0, 1.0, 2.0]), [0, 2, 5]
     hinge: dict[str, Any] = {"cost": "hinge", "head_activation": "identity"}
-    first, second, third = 0.5, 2.0, 3.0  # the three pairs' costs
+    first, second, third = 0.5, 2.0, 3.0  # the costs of the three pairs
     expected = {
         "queries": (first + (second + third) / 2) / 2,
         "root": (first + 2**0.5 * (second + third) / 2) / (1 + 2**0.5),
@@ -139,44 +139,46 @@ def test_means_are_weighted_means() -> None:
         assert Objective(reduction=reduction, **hinge)(scores, labels, offsets).cost == pytest.approx(cost)
     weighted = Objective(**hinge)(scores, labels, offsets, query_weight=[3, 1])
     assert weighted.cost == pytest.approx((3 * first + (second + third) / 2) / 4)
-    left_out = Objective(**hinge)(scores, labels, offsets, document_weight=[1, 1, 1, 1, 0])
-    assert left_out.cost == pytest.approx((first + second) / 2)
+    without_third = Objective(**hinge)(scores, labels, offsets, document_weight=[1, 1, 1, 1, 0])
+    assert without_third.cost == pytest.approx((first + second) / 2)
     assert Objective(**hinge)(scores, labels, offsets, query_weight=[0, 0]).cost == 0
 
 
-def test_formulas_of_one_s_own_give_what_the_named_ones_give() -> None:
-    own = Objective(
+def test_custom_functions_match_named_ones() -> None:
+    custom = Objective(
         lambda r, y_i, y_j: torch.relu(1 - r) * y_i / y_i,
         head_activation=lambda o: o / (1 + o.abs()),
         pair_weight=lambda pairs: pairs.y_i - pairs.y_j,
         pairs="adjacent",
     )
     named = Objective("hinge", head_activation="softsign", pair_weight="label_difference", pairs="adjacent")
-    mine, theirs = own(SCORES, LABELS), named(SCORES, LABELS)
-    assert mine.cost == pytest.approx(theirs.cost, rel=1e-12)
-    np.testing.assert_allclose(mine.gradient, theirs.gradient, rtol=1e-12)
-    assert mine.n_pairs == theirs.n_pairs
-    assert not own.is_compiled
-    assert own(SCORES.astype(np.float32), LABELS).gradient.dtype == np.float32
+    actual, expected = custom(SCORES, LABELS), named(SCORES, LABELS)
+    assert actual.cost == pytest.approx(expected.cost, rel=1e-12)
+    np.testing.assert_allclose(actual.gradient, expected.gradient, rtol=1e-12)
+    assert actual.n_pairs == expected.n_pairs
+    assert not custom.is_compiled
+    assert custom(SCORES.astype(np.float32), LABELS).gradient.dtype == np.float32
 
 
-def test_an_own_activation_goes_with_the_cross_entropy() -> None:
-    own = Objective(head_activation=lambda o: torch.tanh(o / 2))
-    np.testing.assert_allclose(own(SCORES, LABELS).gradient, Objective()(SCORES, LABELS).gradient, rtol=1e-12)
+def test_custom_activation_works_with_the_cross_entropy() -> None:
+    custom = Objective(head_activation=lambda o: torch.tanh(o / 2))
+    np.testing.assert_allclose(
+        custom(SCORES, LABELS).gradient, Objective()(SCORES, LABELS).gradient, rtol=1e-12
+    )
 
 
-def test_own_weights_are_constants_and_see_scores_and_ranks() -> None:
+def test_custom_weights_are_constants_and_get_scores_and_ranks() -> None:
     seen: list[PairTensors] = []
 
     def weigh(pairs: PairTensors) -> torch.Tensor:
         seen.append(pairs)
-        return learned * torch.sigmoid(pairs.s_j - pairs.s_i)
+        return parameter * torch.sigmoid(pairs.s_j - pairs.s_i)
 
-    leaf, learned = torch.tensor(SCORES, requires_grad=True), torch.ones(1, requires_grad=True)
+    leaf, parameter = torch.tensor(SCORES, requires_grad=True), torch.ones(1, requires_grad=True)
     objective = Objective("hinge", head_activation="identity", pair_weight=weigh)
     torch_objective(objective, leaf, LABELS, [0, 4]).backward()  # type: ignore[no-untyped-call]
     assert leaf.grad is not None
-    assert learned.grad is None
+    assert parameter.grad is None
     pairs = seen[0]
     assert pairs.y_i.tolist() == [2, 2, 2, 1, 1]
     assert pairs.rank_i.tolist() == [3, 3, 3, 2, 2]
@@ -185,25 +187,25 @@ def test_own_weights_are_constants_and_see_scores_and_ranks() -> None:
     assert not pairs.s_i.requires_grad
 
 
-def test_wrong_shapes_from_own_formulas_are_named() -> None:
-    with pytest.raises(ValueError, match=r"the cost has shape \(\) for 5 pairs; return one each"):
+def test_wrong_shapes_from_custom_functions_raise() -> None:
+    with pytest.raises(ValueError, match=r"the cost has shape \(\) for 5 pairs; return one value per pair"):
         Objective(lambda r, y_i, y_j: (1 - r).sum())(SCORES, LABELS)
     with pytest.raises(ValueError, match=r"pair_weight has shape \(1,\) for 5 pairs"):
         Objective(pair_weight=lambda pairs: torch.ones(1))(SCORES, LABELS)
 
 
-def test_tensors_are_taken_for_labels_and_weights_too() -> None:
+def test_labels_and_weights_may_be_tensors() -> None:
     options: dict[str, Any] = {"query_weight": torch.ones(1), "document_weight": torch.full((4,), 2.0)}
     scores = torch.tensor(SCORES)
     cost = torch_objective(Objective(), scores, torch.tensor(LABELS), torch.tensor([0, 4]), **options)
     assert cost.item() == pytest.approx(Objective()(SCORES, LABELS).cost, rel=1e-12)
 
 
-def test_a_tau_of_ones_own_is_odd_in_training_whatever_it_is() -> None:
-    def astray(x: torch.Tensor) -> torch.Tensor:
+def test_custom_tau_is_made_odd_in_training() -> None:
+    def not_odd(x: torch.Tensor) -> torch.Tensor:
         return torch.where((x > -3.1425) & (x < -3.1405), 7 * torch.ones_like(x), torch.tanh(x))
 
     scores = np.array([0.0, 3.1415])
-    named, mine = (Objective("squared", head_activation=tau)(scores, [1, 0]) for tau in ("tanh", astray))
-    assert mine.cost == pytest.approx(named.cost)
-    np.testing.assert_allclose(mine.gradient, named.gradient)
+    named, custom = (Objective("squared", head_activation=tau)(scores, [1, 0]) for tau in ("tanh", not_odd))
+    assert custom.cost == pytest.approx(named.cost)
+    np.testing.assert_allclose(custom.gradient, named.gradient)

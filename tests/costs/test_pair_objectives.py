@@ -1,4 +1,4 @@
-"""Compiled pair costs against a literal double loop, autograd and finite differences."""
+"""Compiled pair costs against a reference double loop, autograd and finite differences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.costs import ACTIVATIONS, PAIR_COSTS, Objective, torch_objective
-from directranker.costs.execution import kernel_of
+from directranker.costs.execution import select_kernel
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
 from directranker.costs.pair_kernel import compare_pairs
-from directranker.pairs import classes_of
+from directranker.pairs import group_by_label
 
 from literal_costs import COSTS, TAUS, literal_cost
 
@@ -29,12 +29,11 @@ COMBINATIONS = [
 WEIGHTS = [None, "label_difference", "delta_ndcg", "delta_ndcg@2", "delta_map"]
 SCORES = st.sampled_from([-1.5, 0.0, 0.25, 1.0]) | st.floats(-4, 4, width=32)
 LABELS = st.sampled_from([0.0, 1.0, 2.0, 2.5, 4.0])
-Floats = NDArray[np.float64]
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> dict[str, Any]:
-    """Some queries, of none to six documents each, with or without weights."""
+    """Draw queries of zero to six documents each, with or without weights."""
     sizes = draw(st.lists(st.integers(0, 6), max_size=4))
     n = sum(sizes)
     weight = st.sampled_from([0.0, 0.5, 1.0, 2.0])
@@ -47,7 +46,7 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def twin(batch: dict[str, Any], objective: Objective, scores: Floats | None = None) -> float:
+def reference_cost(batch: dict[str, Any], objective: Objective, scores: FloatArray | None = None) -> float:
     return literal_cost(
         (batch["scores"] if scores is None else scores).tolist(),
         batch["relevance"].tolist(),
@@ -63,7 +62,7 @@ def twin(batch: dict[str, Any], objective: Objective, scores: Floats | None = No
     )
 
 
-def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, Floats]:
+def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, FloatArray]:
     leaf = torch.tensor(batch["scores"], requires_grad=True)
     cost = torch_objective(objective, leaf, **{name: batch[name] for name in batch if name != "scores"})
     cost.backward()  # type: ignore[no-untyped-call]
@@ -80,7 +79,7 @@ def autograd(batch: dict[str, Any], objective: Objective) -> tuple[float, Floats
     reduction=st.sampled_from(["queries", "root", "pairs", "sum"]),
     threshold=st.sampled_from([1.0, 2.0]),
 )
-def test_kernels_agree_with_a_double_loop_and_with_autograd(
+def test_kernels_match_the_double_loop_and_autograd(
     cost: str,
     activation: str,
     batch: dict[str, Any],
@@ -98,14 +97,14 @@ def test_kernels_agree_with_a_double_loop_and_with_autograd(
         threshold=threshold,
     )
     result = objective(**batch)
-    assert result.cost == pytest.approx(twin(batch, objective), rel=1e-9, abs=1e-11)
+    assert result.cost == pytest.approx(reference_cost(batch, objective), rel=1e-9, abs=1e-11)
     by_torch, gradient = autograd(batch, objective)
     assert result.cost == pytest.approx(by_torch, rel=1e-9, abs=1e-12)
     np.testing.assert_allclose(result.gradient, gradient, rtol=1e-9, atol=1e-12)
 
 
-def well_spread(seed: int = 0) -> dict[str, Any]:
-    """Three queries whose scores neither tie nor sit on a kink, so that small steps change no rank."""
+def make_distinct_scores(seed: int = 0) -> dict[str, Any]:
+    """Return three queries without ties or scores at a kink, so that small steps change no rank."""
     rng = np.random.default_rng(seed)
     return {
         "scores": rng.permutation(12) * 0.17 - 0.9,
@@ -118,38 +117,40 @@ def well_spread(seed: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("cost", "activation", "weight"),
-    [(*one, None) for one in COMBINATIONS]
+    [(*combination, None) for combination in COMBINATIONS]
     + [("cross_entropy", "half_tanh", weight) for weight in WEIGHTS[1:]]
     + [("squared_difference", "identity", "label_difference")],
 )
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
-def test_gradients_are_the_double_loop_s_finite_differences(
+def test_gradients_match_finite_differences_of_the_double_loop(
     cost: str, activation: str, pairs: str, weight: str | None
 ) -> None:
-    batch = well_spread()
+    batch = make_distinct_scores()
     if weight is None:
-        batch["document_weight"] = None  # the fast kernels
+        batch["document_weight"] = None  # so that the fast kernels run
     objective = Objective(cost, head_activation=activation, pairs=pairs, pair_weight=weight)
     step, differences = 1e-5, np.empty(12)
     for row in range(12):
         up, down = batch["scores"].copy(), batch["scores"].copy()
         up[row] += step
         down[row] -= step
-        differences[row] = (twin(batch, objective, up) - twin(batch, objective, down)) / (2 * step)
+        differences[row] = (reference_cost(batch, objective, up) - reference_cost(batch, objective, down)) / (
+            2 * step
+        )
     np.testing.assert_allclose(objective(**batch).gradient, differences, rtol=1e-6, atol=1e-8)
 
 
-def test_closed_forms_and_exponentials_are_taken_where_they_hold() -> None:
+def test_the_fastest_valid_kernel_is_selected() -> None:
     def kernel(cost: str, activation: str, weight: str | None = None, weighted: bool = False) -> str:
         objective = Objective(cost, head_activation=activation, pair_weight=weight)
-        return kernel_of(objective, weighted=weighted).__name__
+        return select_kernel(objective, weighted=weighted).__name__
 
     for cost in ("squared", "squared_difference", "relevance_weighted"):
         assert kernel(cost, "identity") == "compare_by_moments"
         assert kernel(cost, "identity", "label_difference", weighted=True) == "compare_by_moments"
         assert kernel(cost, "identity", "delta_map") == "compare_pairs"
-        assert kernel(cost, "tanh") == kernel(cost, "half_tanh") == "compare_by_shares"
-        assert kernel(cost, "tanh", "label_difference") == "compare_by_shares"
+        assert kernel(cost, "tanh") == kernel(cost, "half_tanh") == "compare_by_probabilities"
+        assert kernel(cost, "tanh", "label_difference") == "compare_by_probabilities"
         assert kernel(cost, "tanh", weighted=True) == kernel(cost, "tanh", "delta_map") == "compare_pairs"
         assert kernel(cost, "softsign") == "compare_pairs"
     assert (
@@ -167,12 +168,12 @@ def test_closed_forms_and_exponentials_are_taken_where_they_hold() -> None:
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
 @pytest.mark.parametrize("cost", ["squared", "squared_difference", "relevance_weighted"])
 @pytest.mark.parametrize("labels", ["few", "many"])
-def test_closed_forms_agree_with_the_pair_loop_on_long_lists(
+def test_closed_forms_match_the_pair_loop_on_long_queries(
     cost: str, pairs: str, weight: str | None, labels: str
 ) -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(0, 5, 400).astype(float) if labels == "few" else rng.uniform(0, 2000, 400)
-    scores = 1e4 + rng.normal(0, 3, 400)  # a common shift must not cost digits
+    scores = 1e4 + rng.normal(0, 3, 400)  # a common shift must not lose precision
     offsets = [0, 150, 400]
     options: dict[str, Any] = {"head_activation": "identity", "pairs": pairs, "pair_weight": weight}
     closed = Objective(cost, **options)(scores, y, offsets)
@@ -182,8 +183,8 @@ def test_closed_forms_agree_with_the_pair_loop_on_long_lists(
     np.testing.assert_allclose(closed.gradient, looped.gradient, rtol=1e-8, atol=1e-10 * largest)
 
 
-def long_lists(labels: str, spread: float, weighted: bool) -> dict[str, Any]:
-    """Queries of few and of many pairs per document; rounded scores tie, and lie on the hinge's kink."""
+def make_long_queries(labels: str, spread: float, weighted: bool) -> dict[str, Any]:
+    """Return queries with few and many pairs per document; rounded scores tie, or are at the kink."""
     rng = np.random.default_rng(4)
     y = {"two": rng.integers(0, 2, 450), "few": rng.integers(0, 5, 450), "many": rng.normal(0, 1, 450)}[
         labels
@@ -202,13 +203,13 @@ def long_lists(labels: str, spread: float, weighted: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("cost", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("labels", ["two", "few", "many"])
 @pytest.mark.parametrize("spread", [0.0, 0.6, 1000.0])
-def test_margins_by_sorting_agree_with_the_double_loop_on_long_lists(
+def test_margins_by_sorting_match_the_double_loop_on_long_queries(
     cost: str, pairs: str, labels: str, spread: float, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objective = Objective(cost, head_activation="identity", pairs=pairs, reduction="sum")
-    batch = long_lists(labels, spread, weighted)
+    batch = make_long_queries(labels, spread, weighted)
     result = objective(**batch)
-    assert result.cost == pytest.approx(twin(batch, objective), rel=1e-12)
+    assert result.cost == pytest.approx(reference_cost(batch, objective), rel=1e-12)
     monkeypatch.setattr("directranker.costs.execution.compare_by_margins", compare_pairs)
     looped = objective(**batch)
     largest = abs(looped.gradient).max()
@@ -217,10 +218,10 @@ def test_margins_by_sorting_agree_with_the_double_loop_on_long_lists(
 
 @pytest.mark.parametrize("cost", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("labels", ["two", "few", "many"])
-def test_margins_by_sorting_have_the_slopes_of_finite_differences(cost: str, labels: str) -> None:
+def test_margins_by_sorting_match_finite_differences(cost: str, labels: str) -> None:
     objective = Objective(cost, head_activation="identity")
-    batch = long_lists(labels, 0.6, weighted=True)
-    batch["scores"] = np.random.default_rng(5).permutation(450) * 1.0013e-2  # no pair sits on the kink
+    batch = make_long_queries(labels, 0.6, weighted=True)
+    batch["scores"] = np.random.default_rng(5).permutation(450) * 1.0013e-2  # no pair is at the kink
     gradient, step = objective(**batch).gradient, 1e-6
     for row in range(20, 430, 29):
         change = np.zeros(450)
@@ -230,28 +231,28 @@ def test_margins_by_sorting_have_the_slopes_of_finite_differences(cost: str, lab
 
 
 @pytest.mark.parametrize("labels", ["few", "many"])
-def test_margins_of_one_long_query_take_about_n_log_n_steps(labels: str) -> None:
+def test_margins_of_one_long_query_take_n_log_n_time(labels: str) -> None:
     rng = np.random.default_rng(6)
     objective = Objective("squared_hinge", head_activation="identity")
 
-    def seconds(n: int) -> float:
+    def measure_seconds(n: int) -> float:
         y = rng.integers(0, 5, n) if labels == "few" else rng.normal(size=n)
-        scores, classes, taken = rng.normal(size=n), classes_of(y), []
+        scores, classes, seconds = rng.normal(size=n), group_by_label(y), []
         for _ in range(3):
             start = time.perf_counter()
             objective(scores, classes)
-            taken.append(time.perf_counter() - start)
-        return min(taken)
+            seconds.append(time.perf_counter() - start)
+        return min(seconds)
 
-    # 8 times the documents, 64 times the pairs; lists that are both too long for the nearest cache
-    assert seconds(640_000) < 30 * seconds(80_000)
+    # 8 times the documents, 64 times the pairs; both are too long for the L1 cache
+    assert measure_seconds(640_000) < 30 * measure_seconds(80_000)
 
 
 @pytest.mark.parametrize("weight", [None, "label_difference"])
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
 @pytest.mark.parametrize("cost", ["squared", "squared_difference", "relevance_weighted"])
 @pytest.mark.parametrize("spread", [1.0, 40.0, 299.0, 301.0])
-def test_squared_costs_by_shares_agree_with_autograd_at_any_spread(
+def test_squared_costs_by_probabilities_match_autograd_at_any_spread(
     cost: str, pairs: str, weight: str | None, spread: float
 ) -> None:
     rng = np.random.default_rng(2)
@@ -291,11 +292,13 @@ def test_the_cross_entropy_is_exact_at_any_difference(activation: str) -> None:
     ):
         cost, gradient = autograd(batch, objective)
         assert objective(**batch).cost == pytest.approx(cost, rel=1e-12)
-        rtol = 1e-7 if activation == "erf" else 1e-9  # torch's own slope of log_ndtr loses digits far out
+        rtol = (
+            1e-7 if activation == "erf" else 1e-9
+        )  # torch's derivative of log_ndtr loses precision far from 0
         np.testing.assert_allclose(objective(**batch).gradient, gradient, rtol=rtol, atol=1e-15)
 
 
-def test_large_wrong_differences_cost_their_size_in_the_cross_entropy() -> None:
+def test_cross_entropy_of_large_wrong_differences_is_linear() -> None:
     scores = np.array([0.0, 1e4])
     result = Objective()(scores, [1, 0])
     assert result.cost == 1e4
@@ -319,7 +322,7 @@ def test_the_exponential_kernel_is_exact_at_any_spread(spread: float) -> None:
 
 
 @pytest.mark.parametrize("weight", ["delta_ndcg", "delta_ndcg@1", "delta_ndcg@3"])
-def test_labels_in_the_thousands_weigh_by_ndcg_without_overflow(weight: str) -> None:
+def test_large_labels_do_not_overflow_delta_ndcg(weight: str) -> None:
     scores, labels = np.array([0.3, 0.1, 0.2, 0.0]), np.array([1998.0, 2000.0, 0.0, 1999.5])
     objective = Objective(pair_weight=weight)
     result = objective(scores, labels)
@@ -334,7 +337,7 @@ def test_labels_in_the_thousands_weigh_by_ndcg_without_overflow(weight: str) -> 
     st.sampled_from(["all", "adjacent"]),
     st.sampled_from([("cross_entropy", "half_tanh"), ("squared", "identity"), ("hinge", "softsign")]),
 )
-def test_gradients_move_with_the_documents(
+def test_gradients_permute_with_the_documents(
     order: list[int], weight: str | None, pairs: str, cost: tuple[str, str]
 ) -> None:
     scores = np.array([0.3, -0.2, 1.1, 0.7, -0.9, 0.0, 0.4, 2.0, -1.4])
@@ -345,7 +348,7 @@ def test_gradients_move_with_the_documents(
     np.testing.assert_allclose(after.gradient, before.gradient[order], rtol=1e-10, atol=1e-13)
 
 
-def test_float32_scores_get_the_same_gradient_rounded() -> None:
+def test_float32_gradient_is_the_rounded_float64_gradient() -> None:
     rng = np.random.default_rng(3)
     scores, labels = rng.normal(size=50).astype(np.float32), rng.integers(0, 3, 50)
     for objective in (Objective(), Objective("hinge"), Objective("squared", head_activation="identity")):

@@ -1,4 +1,4 @@
-"""A cap on the pairs of a query: right on average, and the same on any number of threads."""
+"""Sampled pairs: cost and gradient are unbiased, and the same for any number of threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFSETS = np.array([0, 3, 18, 30])
 
 
 @pytest.fixture
-def threads() -> Iterator[None]:
+def restore_threads() -> Iterator[None]:
     before = numba.get_num_threads()
     yield
     numba.set_num_threads(before)
@@ -29,20 +29,20 @@ def threads() -> Iterator[None]:
     ("reduction", "weight"),
     [("queries", None), ("root", None), ("pairs", None), ("sum", None), ("queries", "delta_ndcg")],
 )
-def test_cost_and_gradient_are_right_on_average(pairs: str, reduction: str, weight: str | None) -> None:
+def test_cost_and_gradient_are_unbiased(pairs: str, reduction: str, weight: str | None) -> None:
     options: dict[str, Any] = {"pairs": pairs, "reduction": reduction, "pair_weight": weight}
     exact = Objective(**options)(SCORES, LABELS, OFFSETS)
     capped = Objective(max_pairs=7, **options)
     runs = [capped(SCORES, LABELS, OFFSETS, seed=seed) for seed in range(1000)]
     values = np.array([[run.cost, *run.gradient] for run in runs])
     error = values.std(axis=0, ddof=1) / np.sqrt(len(runs))
-    off = abs(values.mean(axis=0) - [exact.cost, *exact.gradient])
-    # Of 31 means that vary at all, the furthest lies within four standard errors in 998 of 1000 runs.
-    assert (off <= 4 * error + 1e-12).all()
+    deviation = abs(values.mean(axis=0) - [exact.cost, *exact.gradient])
+    # The largest of 31 deviations is within four standard errors in 998 of 1000 runs.
+    assert (deviation <= 4 * error + 1e-12).all()
     assert error[0] > 0
 
 
-def test_weights_of_documents_and_queries_are_right_on_average() -> None:
+def test_cost_with_weights_is_unbiased() -> None:
     weights: dict[str, Any] = {"document_weight": rng.uniform(0, 2, 30), "query_weight": [1.0, 0.5, 2.0]}
     exact = Objective("hinge")(SCORES, LABELS, OFFSETS, **weights)
     capped = Objective("hinge", max_pairs=7)
@@ -50,15 +50,15 @@ def test_weights_of_documents_and_queries_are_right_on_average() -> None:
     assert abs(np.mean(costs) - exact.cost) < 4 * np.std(costs, ddof=1) / np.sqrt(2000)
 
 
-def test_only_queries_with_more_pairs_are_drawn_from() -> None:
+def test_only_queries_with_more_pairs_are_sampled() -> None:
     result = Objective(max_pairs=7)(SCORES, LABELS, OFFSETS, seed=0)
-    few = Objective()(SCORES[:3], LABELS[:3]).n_pairs
-    assert result.n_pairs == few + 7 + 7
-    enough = Objective(max_pairs=10_000)(SCORES, LABELS, OFFSETS)
-    assert enough.cost == Objective()(SCORES, LABELS, OFFSETS).cost
+    n_first = Objective()(SCORES[:3], LABELS[:3]).n_pairs
+    assert result.n_pairs == n_first + 7 + 7
+    uncapped = Objective(max_pairs=10_000)(SCORES, LABELS, OFFSETS)
+    assert uncapped.cost == Objective()(SCORES, LABELS, OFFSETS).cost
 
 
-def test_a_seed_decides_all() -> None:
+def test_the_seed_determines_the_sample() -> None:
     capped = Objective(max_pairs=7)
     costs = [capped(SCORES, LABELS, OFFSETS, seed=seed).cost for seed in (1, 1, 2, -1)]
     assert costs[0] == costs[1]
@@ -67,7 +67,7 @@ def test_a_seed_decides_all() -> None:
 
 
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
-def test_torch_draws_the_same_pairs(pairs: str) -> None:
+def test_torch_samples_the_same_pairs(pairs: str) -> None:
     objective = Objective("squared", head_activation="identity", pairs=pairs, max_pairs=7)
     result = objective(SCORES, LABELS, OFFSETS, seed=3)
     leaf = torch.tensor(SCORES, requires_grad=True)
@@ -88,7 +88,7 @@ def test_torch_draws_the_same_pairs(pairs: str) -> None:
     ],
     ids=str,
 )
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("restore_threads")
 def test_the_number_of_threads_changes_nothing(objective: Objective) -> None:
     sizes = rng.integers(0, 400, 300)
     offsets = np.concatenate([[0], np.cumsum(sizes)])

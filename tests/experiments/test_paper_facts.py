@@ -36,7 +36,7 @@ def test_the_transform_leaves_ties_at_the_ends(train: RankingDataset) -> None:
 
 def test_adjacent_skips_grades_that_are_absent(train: RankingDataset) -> None:
     table = pair_table(train.relevance, offsets=train.offsets, pairs="adjacent")
-    steps = train.relevance[table.more] - train.relevance[table.less]
+    steps = train.relevance[table.higher] - train.relevance[table.lower]
     found = re.search(r"([\d,]+) of ([\d,]+) pairs", PAGE)
     assert found is not None
     assert [int(number.replace(",", "")) for number in found.groups()] == [np.sum(steps == 2), len(steps)]

@@ -1,6 +1,6 @@
-"""The slow twin: every measure by its textbook definition, ties by going through all their orders.
+"""Reference implementation: every measure by its textbook definition, ties by enumerating all their orders.
 
-It shares nothing with the library but the names of the rules.
+It shares nothing with the library except the names of the rules.
 
 >>> literal([1, 0], [0.5, 0.5], "average_precision", convention("graded"))
 0.75
@@ -21,13 +21,13 @@ Labels = Sequence[float]
 def literal(
     labels: Labels, scores: Sequence[float], measure: str, rules: Convention, k: int | None = None
 ) -> float:
-    """The measure of one list; nan where it has no relevant document."""
-    values = [in_order(order, measure, rules, k) for order in orders(labels, scores, rules.ties)]
+    """Return the measure of one query; nan without a relevant document."""
+    values = [measure_in_order(order, measure, rules, k) for order in list_orders(labels, scores, rules.ties)]
     return fmean(values)
 
 
-def orders(labels: Labels, scores: Sequence[float], ties: str) -> Iterator[list[float]]:
-    """All label sequences that a ranking by falling score may mean."""
+def list_orders(labels: Labels, scores: Sequence[float], ties: str) -> Iterator[list[float]]:
+    """Yield all label sequences of a ranking by falling score."""
     rows = sorted(range(len(labels)), key=lambda row: -scores[row])
     groups = [[labels[row] for row in tied] for _, tied in groupby(rows, key=lambda row: scores[row])]
     if ties == "worst":
@@ -39,10 +39,10 @@ def orders(labels: Labels, scores: Sequence[float], ties: str) -> Iterator[list[
         yield [label for group in choice for label in group]
 
 
-def in_order(labels: Labels, measure: str, rules: Convention, k: int | None = None) -> float:
-    """The measure of labels in their ranked order."""
+def measure_in_order(labels: Labels, measure: str, rules: Convention, k: int | None = None) -> float:
+    """Return the measure of labels in ranked order."""
     cut = len(labels) if k is None else k
-    gains = [gain_of(label, rules) for label in labels]
+    gains = [label_gain(label, rules) for label in labels]
     relevant = [label >= rules.threshold for label in labels]
     if not any(gains if measure in ("dcg", "ndcg", "err") else relevant):
         return math.nan
@@ -58,13 +58,13 @@ def in_order(labels: Labels, measure: str, rules: Convention, k: int | None = No
         first = relevant.index(True) + 1
         return 1 / first if first <= cut else 0.0
     hits = [rank for rank in range(1, min(cut, len(labels)) + 1) if relevant[rank - 1]]
-    whole = sum(relevant)
-    over = min(whole, cut) if rules.average_precision_over == "reachable" else whole
+    n_relevant = sum(relevant)
+    over = min(n_relevant, cut) if rules.average_precision_over == "reachable" else n_relevant
     return sum(sum(relevant[:rank]) / rank for rank in hits) / over
 
 
-def gain_of(label: float, rules: Convention) -> float:
-    """What a label is worth."""
+def label_gain(label: float, rules: Convention) -> float:
+    """Return the gain of a label."""
     if rules.gain == "binary":
         return float(label >= rules.threshold)
     if isinstance(rules.gain, tuple):
@@ -75,21 +75,21 @@ def gain_of(label: float, rules: Convention) -> float:
 
 
 def dcg(gains: Sequence[float], rules: Convention) -> float:
-    """Gains times discounts, rank by rank."""
+    """Return the sum of gains times discounts."""
     if rules.discount == "log2":
         return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
     return sum(gain / (1 if rank <= 2 else math.log2(rank)) for rank, gain in enumerate(gains, 1))
 
 
 def err(labels: Labels, rules: Convention, cut: int) -> float:
-    """Walk down the list; `max_grade` must be set unless gains are binary."""
+    """Return ERR rank by rank; `max_grade` must be set unless gains are binary."""
     if rules.gain == "binary":
         labels, top = [float(label >= rules.threshold) for label in labels], 1.0
     else:
         top = convention(rules).max_grade or 0.0
-    total, going_on = 0.0, 1.0
+    total, reached = 0.0, 1.0
     for rank, label in enumerate(labels[:cut], 1):
         stop = max(2.0**label - 1, 0) / 2.0**top
-        total += going_on * stop / rank
-        going_on *= 1 - stop
+        total += reached * stop / rank
+        reached *= 1 - stop
     return total

@@ -1,4 +1,4 @@
-"""A metric is blind where all orders of the documents have the same value, and says what to do about it."""
+"""A metric is constant where all orders of the documents have the same value; the message says what to do."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from directranker.metrics import CONVENTIONS, Metric, convention
-from directranker.metrics.blindness import why_blind
+from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.metrics.metric import MEASURES
 
 
-def tells_orders_apart(metric: Metric, labels: list[float]) -> bool:
-    """By all orders of one query."""
+def is_order_dependent(metric: Metric, labels: list[float]) -> bool:
+    """Whether the metric differs between two orders of one query."""
     values = {round(metric(labels, order), 9) for order in permutations(range(len(labels)))}
-    return len(values) > 1  # a nan is no number like another, but then all are the one of no query
+    return len(values) > 1  # the caller excludes nan
 
 
 @pytest.mark.parametrize("rules", CONVENTIONS)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("k", [None, 1, 3])
-def test_all_orders_of_a_query(measure: str, k: int | None, rules: str) -> None:
+def test_detection_matches_all_orders_of_a_query(measure: str, k: int | None, rules: str) -> None:
     rng = np.random.default_rng(5)
     metric = Metric(measure, k, CONVENTIONS[rules])
     seen = set()
@@ -30,23 +30,28 @@ def test_all_orders_of_a_query(measure: str, k: int | None, rules: str) -> None:
         low, high = sorted(rng.integers(0, 5, 2))
         labels = rng.integers(low, high + 1, rng.integers(1, 6)).astype(float).tolist()
         counts = not np.isnan(metric(labels, labels))
-        tells = counts and tells_orders_apart(metric, labels)
-        assert (why_blind(metric, labels) is None) == tells, labels
-        seen.add(tells)
-    is_no_order = measure == "precision" and k is None  # of all ranks
-    assert seen == ({False} if is_no_order else {True, False})
+        expected = counts and is_order_dependent(metric, labels)
+        assert (explain_constant_metric(metric, labels) is None) == expected, labels
+        seen.add(expected)
+    is_always_constant = measure == "precision" and k is None
+    assert seen == ({False} if is_always_constant else {True, False})
 
 
-def test_one_query_is_enough() -> None:
+def test_one_query_with_different_labels_is_enough() -> None:
     paper = Metric.parse("ndcg@10:paper")
     labels, qid = [1, 5, 3, 0, 1], ["a", "a", "a", "b", "b"]
-    assert why_blind(paper, labels, qid=qid) is None
-    assert why_blind(paper, labels, offsets=[0, 3, 5], query_weight=np.array([0.0, 1.0])) is None
-    assert why_blind(paper, labels, offsets=[0, 3, 5], query_weight=np.array([1.0, 0.0])) is not None
+    assert explain_constant_metric(paper, labels, qid=qid) is None
+    assert (
+        explain_constant_metric(paper, labels, offsets=[0, 3, 5], query_weight=np.array([0.0, 1.0])) is None
+    )
+    assert (
+        explain_constant_metric(paper, labels, offsets=[0, 3, 5], query_weight=np.array([1.0, 0.0]))
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
-    ("labels", "qid", "metric", "words"),
+    ("labels", "qid", "metric", "message"),
     [
         (
             [1, 5],
@@ -58,23 +63,33 @@ def test_one_query_is_enough() -> None:
             [1, 5],
             [1, 1],
             "map",
-            "every order .* under map; labels are from 1 to 5: take a metric that sees grades",
+            "every order .* under map; labels are from 1 to 5: use a graded metric",
         ),
         ([0, 0.5], [1, 1], "map", "no query counts under map; labels are from 0 to 0.5: .* a lower one$"),
-        ([-2, 0], [1, 1], "ndcg", "no query counts under ndcg; labels are from -2 to 0: add a number to all"),
+        (
+            [-2, 0],
+            [1, 1],
+            "ndcg",
+            "no query counts under ndcg; labels are from -2 to 0: add a constant to all labels",
+        ),
         ([2, 2], [1, 1], "ndcg", "every order .*; all labels are 2$"),
         (
             [0, 0, 2, 2],
             [1, 1, 2, 2],
             "ndcg",
-            "every order .*; labels are from 0 to 2, but no query .* has two$",
+            "every order .*; labels are from 0 to 2, but no query .* has two different ones$",
         ),
     ],
 )
-def test_what_to_do(labels: Any, qid: Any, metric: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        raise ValueError(why_blind(Metric.parse(metric), labels, qid=qid))
+def test_messages_say_what_to_do(labels: Any, qid: Any, metric: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        raise ValueError(explain_constant_metric(Metric.parse(metric), labels, qid=qid))
 
 
-def test_a_higher_threshold_sees_stars() -> None:
-    assert why_blind(Metric("average_precision", None, convention("paper", threshold=4)), [1, 5, 3]) is None
+def test_a_higher_threshold_is_not_constant_on_ratings() -> None:
+    assert (
+        explain_constant_metric(
+            Metric("average_precision", None, convention("paper", threshold=4)), [1, 5, 3]
+        )
+        is None
+    )

@@ -1,4 +1,4 @@
-"""Laws that hold for any list, and the compiled measures against their slow twin."""
+"""Laws of the measures for any query, and the compiled measures against the reference implementation."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ def conventions(draw: st.DrawFn) -> Convention:
 
 
 @st.composite
-def lists(draw: st.DrawFn, labels: st.SearchStrategy[float] = LABELS) -> tuple[list[float], list[float]]:
+def queries(draw: st.DrawFn, labels: st.SearchStrategy[float] = LABELS) -> tuple[list[float], list[float]]:
     rows = draw(st.lists(st.tuples(labels, st.sampled_from([-1.0, 0.0, -0.0, 2.5])), min_size=1, max_size=7))
     return [label for label, _ in rows], [score for _, score in rows]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=150, deadline=None)
-@given(data=lists(), rules=conventions(), k=st.none() | st.integers(1, 9))
-def test_kernels_agree_with_all_orders(
+@given(data=queries(), rules=conventions(), k=st.none() | st.integers(1, 9))
+def test_kernels_match_the_mean_over_all_orders(
     measure: str, data: tuple[list[float], list[float]], rules: Convention, k: int | None
 ) -> None:
     labels, scores = data
-    (fast,) = Metric(measure, k, rules).per_query(labels, scores)
-    slow = literal(labels, scores, measure, rules, k)
-    assert fast == pytest.approx(slow, rel=1e-12, abs=1e-13, nan_ok=True)
+    (actual,) = Metric(measure, k, rules).per_query(labels, scores)
+    expected = literal(labels, scores, measure, rules, k)
+    assert actual == pytest.approx(expected, rel=1e-12, abs=1e-13, nan_ok=True)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=50, deadline=None)
-@given(data=lists(FRACTIONS), gain=st.sampled_from(["exponential", "linear", "binary"]))
-def test_kernels_agree_on_fractions_and_negatives(
+@given(data=queries(FRACTIONS), gain=st.sampled_from(["exponential", "linear", "binary"]))
+def test_kernels_match_on_fractional_and_negative_labels(
     measure: str, data: tuple[list[float], list[float]], gain: Any
 ) -> None:
     rules = convention("graded", gain=gain, max_grade=4)
-    (fast,) = Metric(measure, 3, rules).per_query(*data)
-    slow = literal(*data, measure, rules, 3)
-    assert fast == pytest.approx(slow, rel=1e-9, abs=1e-13, nan_ok=True)
+    (actual,) = Metric(measure, 3, rules).per_query(*data)
+    expected = literal(*data, measure, rules, 3)
+    assert actual == pytest.approx(expected, rel=1e-9, abs=1e-13, nan_ok=True)
 
 
 @settings(max_examples=50, deadline=None)
@@ -78,7 +78,7 @@ def test_only_the_order_of_scores_matters(rows: list[tuple[float, int]], random:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 40), st.integers(-3, 3)), min_size=1, max_size=60))
-def test_measures_stay_between_nought_and_one(rows: list[tuple[float, int]]) -> None:
+def test_measures_are_between_zero_and_one(rows: list[tuple[float, int]]) -> None:
     labels, scores = np.array(rows).T
     for ties in ("average", "input", "worst"):
         metrics = ["ndcg@10", "ndcg", "map", "p@3", "mrr", "err@5"]
@@ -88,7 +88,7 @@ def test_measures_stay_between_nought_and_one(rows: list[tuple[float, int]]) -> 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 40), min_size=1, max_size=60))
-def test_the_order_of_the_labels_is_perfect(labels: list[float]) -> None:
+def test_ranking_by_label_is_perfect(labels: list[float]) -> None:
     assert ndcg(labels, labels, no_relevant=1) == pytest.approx(1, abs=1e-15)
     assert ndcg(labels, labels, no_relevant=1, ties="worst") == 1
 
@@ -103,7 +103,7 @@ def test_worst_case_is_never_above_the_mean(rows: list[tuple[float, int]]) -> No
     assert all(worst[name] <= mean[name] + 1e-12 for name in metrics)
 
 
-def test_tied_err_of_long_lists_agrees_with_sampled_orders() -> None:
+def test_tied_err_of_long_queries_matches_sampled_orders() -> None:
     rng = np.random.default_rng(3)
     labels = rng.choice(5, size=3000, p=[0.9, 0.05, 0.03, 0.01, 0.01])
     metric = Metric("err", None, convention("graded", max_grade=4))

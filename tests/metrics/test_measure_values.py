@@ -1,4 +1,4 @@
-"""Measures of small lists, with the expected value as visible arithmetic."""
+"""Measures of small queries, with the expected value as explicit arithmetic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_ndcg_divides_by_the_best_order() -> None:
     assert ndcg([2, 0, 1, 3], FALLING, k=None) == ndcg([2, 0, 1, 3], FALLING, k=4)
 
 
-def test_ndcg_with_the_letor_discount_leaves_two_ranks_whole() -> None:
+def test_the_letor_discount_of_the_first_two_ranks_is_one() -> None:
     value = ndcg([1, 0, 2, 1], FALLING, discount="letor4")
     assert value == approx((1 + 3 / log2(3) + 1 / log2(4)) / (3 + 1 + 1 / log2(3)))
 
@@ -62,20 +62,20 @@ def test_mean_average_precision_is_the_mean_of_average_precision() -> None:
     assert mean_average_precision(labels, FALLING, offsets=offsets) == approx((1 + 1 / 2) / 2)
 
 
-def test_precision_counts_places_that_a_short_list_does_not_fill() -> None:
+def test_precision_divides_by_k_even_with_fewer_documents() -> None:
     assert precision([1, 0, 2, 1], FALLING, k=2) == approx(1 / 2)
     assert precision([1, 0, 2, 1], FALLING, k=10) == approx(3 / 10)
     assert precision([1, 0, 2, 1], FALLING, k=10, precision_over="list") == approx(3 / 4)
     assert precision([1, 0, 2, 1], FALLING, k=None) == approx(3 / 4)
 
 
-def test_reciprocal_rank_looks_for_the_first() -> None:
+def test_reciprocal_rank_is_that_of_the_first_relevant_document() -> None:
     assert reciprocal_rank([0, 0, 1, 1], FALLING) == approx(1 / 3)
     assert reciprocal_rank([0, 0, 1, 1], FALLING, k=2) == 0
     assert reciprocal_rank([0, 1, 0, 2], FALLING, threshold=2) == approx(1 / 4)
 
 
-def test_err_weighs_ranks_by_where_users_stop() -> None:
+def test_err_weights_ranks_by_stop_probability() -> None:
     top = 3 / 4  # (2^2 - 1) / 2^2
     low = 1 / 4  # (2^1 - 1) / 2^2
     assert err([1, 0, 2], FALLING[:3]) == approx(low / 1 + (1 - low) * top / 3)
@@ -118,7 +118,7 @@ def test_queries_without_a_relevant_document(measure: object) -> None:
     assert per_query(1).tolist() == approx([as_one, as_one, counted])  # type: ignore[attr-defined]
 
 
-def test_the_mean_is_over_the_queries_that_count() -> None:
+def test_the_mean_excludes_skipped_queries() -> None:
     labels, scores, offsets = [0, 0, 0, 1], [2, 1, 3, 2], [0, 2, 4]
     assert reciprocal_rank(labels, scores, offsets=offsets) == approx(1 / 2)
     assert reciprocal_rank(labels, scores, offsets=offsets, no_relevant=0) == approx((0 + 1 / 2) / 2)
@@ -126,20 +126,20 @@ def test_the_mean_is_over_the_queries_that_count() -> None:
     assert np.isnan(reciprocal_rank(labels, scores, offsets=offsets, threshold=2))
 
 
-def test_lists_shorter_than_k_may_count_zero() -> None:
+def test_ndcg_of_fewer_than_k_documents_may_be_zero() -> None:
     labels, scores, offsets = [1, 0, 1], [3, 2, 1], [0, 2, 3]
     assert ndcg(labels, scores, offsets=offsets, k=2, short_lists="zero") == approx((1 + 0) / 2)
     assert ndcg(labels, scores, offsets=offsets, k=None, short_lists="zero") == 1
 
 
-def test_negative_labels_gain_nothing() -> None:
+def test_negative_labels_have_no_gain() -> None:
     assert ndcg([-3, 1], [2, 1]) == ndcg([0, 1], [2, 1])
     assert err([-3, 1], [2, 1]) == err([0, 1], [2, 1])
     assert ndcg([-3, -1], [2, 1], no_relevant=0, gain="linear") == 0
     assert precision([-3, -1], [2, 1], k=1, threshold=-2, ties="worst") == 0
 
 
-def test_one_call_gives_what_single_calls_give() -> None:
+def test_many_metrics_in_one_call_match_single_calls() -> None:
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 4, 300), rng.integers(0, 9, 300).astype(float)
     offsets = [0, 7, 7, 100, 300]
@@ -148,18 +148,18 @@ def test_one_call_gives_what_single_calls_give() -> None:
     means = evaluate(labels, scores, metrics=names, offsets=offsets)
     assert list(together) == names
     for name in names:
-        alone = evaluate_per_query(labels, scores, metrics=name, offsets=offsets)[name]
-        np.testing.assert_array_equal(together[name], alone)
-        assert means[name] == np.nanmean(alone)
+        single = evaluate_per_query(labels, scores, metrics=name, offsets=offsets)[name]
+        np.testing.assert_array_equal(together[name], single)
+        assert means[name] == np.nanmean(single)
 
 
-def test_metrics_with_other_tie_rules_share_a_call() -> None:
+def test_metrics_with_different_tie_rules_in_one_call() -> None:
     names = ["mrr", "mrr:trec", "map", "mrr:ranklib"]
     values = evaluate([1, 0, 0], [1, 1, 1], metrics=names)
     assert values == approx({"mrr": (1 + 1 / 2 + 1 / 3) / 3, "mrr:trec": 1, "map": 11 / 18, "mrr:ranklib": 1})
 
 
-def test_offsets_and_any_order_of_qid_agree() -> None:
+def test_offsets_match_qid_in_any_order() -> None:
     labels, scores, offsets = [1, 0, 2, 0, 1], [1, 2, 3, 4, 5], [0, 2, 5]
     by_offsets = ndcg(labels, scores, offsets=offsets, per_query=True)
     rows = [3, 1, 4, 0, 2]  # query "b" comes first now

@@ -1,4 +1,4 @@
-"""What may be measured, what may not, and what is said about it."""
+"""The inputs of metrics: validation and its messages, extreme values, names, and sorting."""
 
 from __future__ import annotations
 
@@ -27,37 +27,43 @@ from directranker.metrics import (
     reciprocal_rank,
 )
 from directranker.metrics.rules import Rules
-from directranker.metrics.sorting import room_to_sort, sort_descending
+from directranker.metrics.sorting import make_sort_workspace, sort_descending
 
 
-def says(text: str) -> Any:
+def raises_message(text: str) -> Any:
     return pytest.raises((ValueError, TypeError), match=re.escape(text))
 
 
-# Wrong calls on purpose, which a type checker would refuse.
+# Wrong calls on purpose, hidden from the type checker.
 wrong: Any = metrics
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: wrong.evaluate([1], [1], metrics=3), "metrics is 3; give names, such as ['ndcg@10', 'map']"),
-        (lambda: wrong.evaluate([1], [1], metrics=[3]), "metric is 3; give a name, such as 'ndcg@10'"),
-        (lambda: wrong.ndcg([1, 0], [1]), "relevance has 2 rows, scores have 1; give one each"),
-        (lambda: wrong.ndcg([[1, 0]], [1, 2]), "relevance has shape (1, 2); give one number per row"),
+        (lambda: wrong.evaluate([1], [1], metrics=3), "metrics is 3; pass names, such as ['ndcg@10', 'map']"),
+        (lambda: wrong.evaluate([1], [1], metrics=[3]), "metric is 3; pass a name, such as 'ndcg@10'"),
+        (
+            lambda: wrong.ndcg([1, 0], [1]),
+            "relevance has 2 rows, scores have 1; pass one of each per document",
+        ),
+        (lambda: wrong.ndcg([[1, 0]], [1, 2]), "relevance has shape (1, 2); pass one number per row"),
         (lambda: wrong.ndcg([1, 0], [[1, 2]]), "scores has shape (1, 2)"),
         (lambda: wrong.ndcg([1, np.inf], [1, 2]), "relevance has inf in row 1; labels must be finite"),
         (lambda: wrong.ndcg([1, 0], [1, np.nan]), "scores have nan in row 1"),
-        (lambda: wrong.ndcg(["a", "b"], [1, 2]), "relevance: dtype <U1; give one number per row"),
+        (lambda: wrong.ndcg(["a", "b"], [1, 2]), "relevance: dtype <U1; pass one number per row"),
         (lambda: wrong.ndcg([1, None], [1, 2]), "relevance has nan in row 1"),
-        (lambda: wrong.ndcg([10**400], [1]), "relevance: int too large to convert to float; give one number"),
+        (lambda: wrong.ndcg([10**400], [1]), "relevance: int too large to convert to float; pass one number"),
         (lambda: wrong.ndcg([[1], [1, 2]], [1, 2]), "relevance: "),
-        (lambda: wrong.ndcg([], []), "there is no query to measure; give at least one document"),
-        (lambda: wrong.ndcg([], [], offsets=[0]), "there is no query to measure"),
+        (lambda: wrong.ndcg([], []), "there are no documents; pass at least one"),
+        (lambda: wrong.ndcg([], [], offsets=[0]), "there are no documents"),
         (lambda: wrong.ndcg([1], [1], qid=[1], offsets=[0, 1]), "both qid and offsets are given"),
         (lambda: wrong.ndcg([1], [1], qid=[1, 2]), "qid has 2 entries for 1 rows"),
         (lambda: wrong.ndcg([1, 1], [1, 1], offsets=[0, 3, 2]), "offsets decrease from 3 to 2"),
-        (lambda: wrong.ndcg([1], [1], k=0), "k is 0; give a whole number from 1, or None for all ranks"),
+        (
+            lambda: wrong.ndcg([1], [1], k=0),
+            "k is 0; pass a whole number of at least 1, or None for all ranks",
+        ),
         (lambda: wrong.ndcg([1], [1], k=2.5), "k is 2.5"),
         (lambda: wrong.ndcg([1], [1], k=True), "k is True"),
         (lambda: wrong.ndcg([1], [1], convention="letor"), "did you mean 'letor4'?"),
@@ -65,47 +71,59 @@ wrong: Any = metrics
         (lambda: wrong.ndcg([1], [1], no_relevant=2), "no_relevant 2 is unknown; choose from 'skip', 0, 1"),
         (lambda: wrong.ndcg([1], [1], no_relevant=True), "no_relevant True is unknown"),
         (lambda: wrong.ndcg([1], [1], gain="exp"), "gain 'exp' is unknown"),
-        (lambda: wrong.ndcg([1], [1], threshold=np.nan), "threshold is nan; give a finite number"),
+        (lambda: wrong.ndcg([1], [1], threshold=np.nan), "threshold is nan; pass a finite number"),
         (lambda: wrong.ndcg([1], [1], treshold=2), "rule 'treshold' is unknown; did you mean 'threshold'?"),
         (lambda: wrong.ndcg([1], [1], gain={}), "the table of gains is empty"),
-        (lambda: wrong.ndcg([1], [1], gain={0: 1, 1: 0}), "label 1 gains 0, less than label 0 with 1"),
-        (lambda: wrong.ndcg([1], [1], gain={0: -1, 1: 0}), "label 0 has the gain -1; gains start at 0"),
+        (
+            lambda: wrong.ndcg([1], [1], gain={0: 1, 1: 0}),
+            "label 1 has the gain 0, less than the 1 of label 0",
+        ),
+        (
+            lambda: wrong.ndcg([1], [1], gain={0: -1, 1: 0}),
+            "label 0 has the gain -1; gains must be at least 0",
+        ),
         (lambda: wrong.ndcg([1], [1], gain={0: np.inf}), "the gain of label 0 is inf"),
         (
             lambda: wrong.ndcg([0, 9, 1], [1, 2, 3], qid=[1, 2, 1], gain={0: 0, 1: 1}),
             "label 9 in row 1 has no gain",
         ),
-        (lambda: wrong.err([1, 5], [1, 2], max_grade=-1), "max_grade is -1; a scale of grades ends at 0"),
+        (
+            lambda: wrong.err([1, 5], [1, 2], max_grade=-1),
+            "max_grade is -1; pass a highest grade of at least 0",
+        ),
         (lambda: wrong.err([1, 5], [1, 2], max_grade=4), "label 5 in row 1 is above max_grade 4 of ERR"),
-        (lambda: wrong.evaluate([1], [1], metrics=[]), "no metric is asked for"),
-        (lambda: wrong.evaluate([1], [1], metrics=["map", "map"]), "metric 'map' is asked for twice"),
+        (lambda: wrong.evaluate([1], [1], metrics=[]), "metrics is empty; pass at least one"),
+        (lambda: wrong.evaluate([1], [1], metrics=["map", "map"]), "metric 'map' is listed twice"),
         (
             lambda: wrong.evaluate([1], [1], metrics="ndgc@10"),
             "measure 'ndgc' is unknown; did you mean 'ndcg'?",
         ),
-        (lambda: wrong.evaluate([1], [1], metrics="ndcg@"), "metric 'ndcg@' cannot be read; write measure@k"),
+        (lambda: wrong.evaluate([1], [1], metrics="ndcg@"), "metric 'ndcg@' is invalid; write measure@k"),
         (lambda: wrong.evaluate([1], [1], metrics="ndcg@0"), "k is 0"),
         (lambda: wrong.Metric("map"), "measure 'map' is unknown"),
-        (lambda: wrong.Metric("ndcg", 1, "paper"), "convention is a str; take one with convention(name)"),
-        (lambda: wrong.convention(3), "convention is a int; give a name or a Convention"),
+        (
+            lambda: wrong.Metric("ndcg", 1, "paper"),
+            "convention is a str; pass the result of convention(name)",
+        ),
+        (lambda: wrong.convention(3), "convention is a int; pass a name or a Convention"),
     ],
 )
 def test_errors_say_what_is_wrong_and_what_to_do(call: Any, message: str) -> None:
-    with says(message):
+    with raises_message(message):
         call()
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.float16, np.float32, ">f8", object, list, pd.Series])
-def test_any_kind_of_numbers_is_taken(kind: Any) -> None:
+def test_numbers_of_any_type_are_accepted(kind: Any) -> None:
     labels, scores = [3, 0, 1, 2], [1, 4, 3, 2]
 
-    def given(values: list[int]) -> Any:
+    def convert(values: list[int]) -> Any:
         return kind(values) if kind in (list, pd.Series) else np.array(values, dtype=kind)
 
-    assert ndcg(given(labels), given(scores)) == ndcg(labels, scores)
+    assert ndcg(convert(labels), convert(scores)) == ndcg(labels, scores)
 
 
-def test_strided_and_read_only_arrays_are_taken_and_left_alone() -> None:
+def test_strided_and_read_only_arrays_are_accepted_and_not_modified() -> None:
     both = np.array([[1.0, 0.5], [0.0, 0.9], [2.0, 0.1]])
     both.flags.writeable = False
     assert ndcg(both[:, 0], both[:, 1]) == ndcg([1, 0, 2], [0.5, 0.9, 0.1])
@@ -123,7 +141,7 @@ def test_large_labels_do_not_overflow(top: float) -> None:
     assert ndcg([top, 0], [1, 2], gain="linear") == pytest.approx(1 / np.log2(3))
 
 
-def test_neighbouring_large_labels_keep_their_ratio() -> None:
+def test_large_labels_keep_the_ratio_of_their_gains() -> None:
     assert ndcg([2000, 1999], [1, 2], k=1) == 1 / 2
     assert ndcg([2000.5, 2000], [1, 2], k=1) == pytest.approx(2**-0.5)
     assert ndcg([1e308, 0.5e308, 1e308], [1, 2, 3], k=2, gain="linear") == pytest.approx(
@@ -131,19 +149,19 @@ def test_neighbouring_large_labels_keep_their_ratio() -> None:
     )
 
 
-def test_dcg_beyond_floats_is_infinite_and_small_labels_beside_it_count() -> None:
+def test_dcg_beyond_float64_is_infinite() -> None:
     assert dcg([2000], [1]) == np.inf
     assert dcg([2000, 1], [1, 2], k=1) == 1
     assert dcg([1000], [1]) == 2.0**1000
 
 
-def test_infinite_scores_and_both_zeros_are_scores() -> None:
+def test_infinite_scores_and_signed_zeros_are_valid() -> None:
     assert reciprocal_rank([0, 1, 0], [-np.inf, np.inf, 3]) == 1
     assert reciprocal_rank([1, 0], [-0.0, 0.0]) == (1 + 1 / 2) / 2
     assert reciprocal_rank([0, 1] * 20, [np.inf, -np.inf] * 20, ties="input") == 1 / 21
 
 
-def test_metrics_are_values_with_names() -> None:
+def test_metrics_are_parsed_from_their_names() -> None:
     for text in ("ndcg@10", "map", "p@5", "mrr", "err@20", "dcg@10", "ndcg@10:trec"):
         assert str(Metric.parse(text)) == text
         assert hash(Metric.parse(text)) == hash(Metric.parse(text))
@@ -155,7 +173,7 @@ def test_metrics_are_values_with_names() -> None:
     assert Metric("ndcg", 10**30)([1, 0], [1, 2]) == ndcg([1, 0], [1, 2])
 
 
-def test_a_metric_object_keeps_its_convention_in_a_call() -> None:
+def test_a_metric_object_keeps_its_convention() -> None:
     strict = Metric("precision", 1, convention("graded", threshold=2))
     values = evaluate([1], [1], metrics=["p@1", strict], no_relevant=0)
     assert values["p@1"] == 1
@@ -167,7 +185,7 @@ def test_every_rule_can_be_changed_by_name() -> None:
     assert rules == set(Rules.__annotations__)
 
 
-def test_conventions_are_known_by_their_names_and_cannot_be_changed() -> None:
+def test_conventions_are_keyed_by_name_and_immutable() -> None:
     assert all(name == rules.name for name, rules in CONVENTIONS.items())
     with pytest.raises(TypeError):
         CONVENTIONS["paper"] = CONVENTIONS["trec"]  # type: ignore[index]
@@ -203,27 +221,27 @@ def test_sorting_is_stable_and_never_quadratic(shape: str, n: int) -> None:
     scores = SHAPES[shape](n)
     keys, order = np.empty(n), np.empty(n, dtype=np.int64)
     start = time.process_time()
-    sort_descending(scores, keys, order, room_to_sort(n))
+    sort_descending(scores, keys, order, make_sort_workspace(n))
     assert time.process_time() - start < 20  # a quadratic sort of 200,000 keys takes minutes
     np.testing.assert_array_equal(order, np.argsort(-scores, kind="stable"))
     np.testing.assert_array_equal(keys, scores[order])
 
 
-def test_many_documents_are_measured_in_parallel_as_in_one_thread() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 3, 90_000), rng.integers(0, 50, 90_000)
     offsets = np.sort(np.r_[0, rng.integers(0, 90_000, 400), 90_000])
-    whole = precision(labels, scores, offsets=offsets, per_query=True)
-    pieces = [
+    together = precision(labels, scores, offsets=offsets, per_query=True)
+    single = [
         precision(labels[a:b], scores[a:b], offsets=[0, b - a], per_query=True) for a, b in pairwise(offsets)
     ]
-    np.testing.assert_array_equal(whole, np.concatenate(pieces))
+    np.testing.assert_array_equal(together, np.concatenate(single))
 
 
-def test_a_list_that_is_merged_beside_a_longer_one() -> None:
+def test_merge_sort_of_a_query_next_to_a_longer_one() -> None:
     labels = np.arange(221) % 3
-    far_apart = np.concatenate([[1e9], np.linspace(0, 1e-9, 99)])  # buckets do not spread these
+    far_apart = np.concatenate([[1e9], np.linspace(0, 1e-9, 99)])  # most keys share a bucket
     longer = np.linspace(0, 1, 121)
     both = evaluate_per_query(labels, np.concatenate([far_apart, longer]), offsets=[0, 100, 221])
-    alone = evaluate(labels[:100], far_apart)
-    assert {name: values[0] for name, values in both.items()} == alone
+    single = evaluate(labels[:100], far_apart)
+    assert {name: values[0] for name, values in both.items()} == single

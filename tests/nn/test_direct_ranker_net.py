@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from directranker.nn import DirectRankerNet, RankingHead
 
 
-def test_scores_are_those_of_the_head_on_f() -> None:
+def test_scores_are_the_head_applied_to_f() -> None:
     net = DirectRankerNet.build((3,), hidden_layers=(6,), random_state=0)
     X = torch.randn(9, 3)
     assert torch.equal(net(X), net.feature_net(X) @ net.head.weight)
 
 
-def test_equal_documents_score_equally_wherever_they_stand() -> None:
+def test_equal_documents_have_equal_scores_at_any_index() -> None:
     net = DirectRankerNet.build((136,), hidden_layers=(37,), random_state=0).eval()
     X = torch.randn(101, 136)
     twice = torch.cat([X, X.flip(0)])
@@ -24,17 +24,17 @@ def test_equal_documents_score_equally_wherever_they_stand() -> None:
     assert torch.allclose(scores, net(twice), atol=1e-6)
 
 
-def test_missing_values_are_equal_to_themselves() -> None:
-    class ZeroForMissing(nn.Module):
+def test_documents_with_nan_equal_themselves() -> None:
+    class ZeroForNaN(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return torch.nan_to_num(x)
 
-    net = DirectRankerNet(ZeroForMissing(), RankingHead(2))
+    net = DirectRankerNet(ZeroForNaN(), RankingHead(2))
     X = torch.tensor([[torch.nan, 1.0], [0.0, 2.0], [torch.nan, torch.nan]])
     assert net.compare(X, X.clone()).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_minus_zero_is_zero() -> None:
+def test_minus_zero_equals_zero() -> None:
     net = DirectRankerNet.build((136,), hidden_layers=(37,), random_state=0).eval()
     X = torch.randn(101, 136, generator=torch.Generator().manual_seed(0))
     X[:, ::2] = 0.0
@@ -49,7 +49,7 @@ def test_dropout_does_not_make_a_document_differ_from_itself() -> None:
     assert net.compare(X, X).abs().max() == 0
 
 
-def test_comparison_hands_gradients_to_all_parts() -> None:
+def test_comparison_has_gradients_for_all_parameters() -> None:
     net = DirectRankerNet.build((3,), hidden_layers=(5,), activation="tanh", random_state=0)
     X = torch.randn(4, 3, requires_grad=True)
     torch.autograd.backward(net.compare(X, torch.zeros(4, 3)).sum())
@@ -58,14 +58,14 @@ def test_comparison_hands_gradients_to_all_parts() -> None:
     assert (X.grad.abs().sum(1) > 0).all()
 
 
-def test_empty_lists_and_lists_of_different_length() -> None:
+def test_empty_batches_and_batches_of_different_length() -> None:
     net = DirectRankerNet.build((3,))
     assert net.compare(torch.zeros(0, 3), torch.zeros(0, 3)).shape == (0,)
     with pytest.raises(ValueError, match=r"X has shape \(2, 3\) and Y \(1, 3\)"):
         net.compare(torch.zeros(2, 3), torch.zeros(1, 3))
 
 
-def test_weights_travel_by_readable_names() -> None:
+def test_state_dict_has_readable_names() -> None:
     net = DirectRankerNet.build((3,), hidden_layers=(5,))
     assert list(net.state_dict()) == [
         "feature_net.linear_1.weight",

@@ -1,4 +1,4 @@
-"""What may be a τ: odd and sign-conserving functions, and nothing else."""
+"""Validation of τ: only odd and sign-conserving functions are accepted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from directranker.nn import ODD_ACTIVATIONS, odd_activation
+from directranker.nn import ODD_ACTIVATIONS, resolve_odd_activation
 
 VALUES: dict[str, Callable[[float], float]] = {
     "identity": lambda x: x,
@@ -24,11 +24,11 @@ VALUES: dict[str, Callable[[float], float]] = {
 
 
 @pytest.mark.parametrize("name", ODD_ACTIVATIONS)
-def test_named_ones_have_their_values_and_pass_the_check_themselves(name: str) -> None:
-    tau = odd_activation(name)
+def test_named_activations_have_their_values_and_pass_the_check(name: str) -> None:
+    tau = resolve_odd_activation(name)
     for x in (-30.0, -1.5, -1e-3, 0.0, 0.25, 7.0):
         assert tau(torch.tensor(x, dtype=torch.float64)).item() == pytest.approx(VALUES[name](x), rel=1e-14)
-    assert odd_activation(tau) is tau
+    assert resolve_odd_activation(tau) is tau
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_named_ones_have_their_values_and_pass_the_check_themselves(name: str) -
         lambda x: x**3,
         lambda x: x + torch.sin(x),
         torch.sinh,
-        lambda x: 2 * torch.sigmoid(x) - 1,  # 0 near 0 by rounding alone
+        lambda x: 2 * torch.sigmoid(x) - 1,  # rounds to 0 near 0
         lambda x: x - torch.tanh(x),
         lambda x: x / torch.hypot(x, torch.ones_like(x)),
         lambda x: 1e-30 * x,
@@ -45,8 +45,8 @@ def test_named_ones_have_their_values_and_pass_the_check_themselves(name: str) -
         torch.sign,
     ],
 )
-def test_odd_functions_are_taken(tau: Callable[[Tensor], Tensor]) -> None:
-    assert odd_activation(tau) is tau
+def test_odd_functions_are_accepted(tau: Callable[[Tensor], Tensor]) -> None:
+    assert resolve_odd_activation(tau) is tau
 
 
 @pytest.mark.parametrize(
@@ -65,45 +65,48 @@ def test_odd_functions_are_taken(tau: Callable[[Tensor], Tensor]) -> None:
         (lambda x: 0 * x, "is 0 at x = 1 .*; it must be above 0"),
         (torch.nn.Softshrink(0.5), "must be above 0"),
         (torch.nn.Softshrink(1e-5), "must be above 0"),
-        (lambda x: x / torch.sqrt(1 + x * x), "is 0 at x = .*; it must be above 0"),  # ∞ below, for large x
+        (
+            lambda x: x / torch.sqrt(1 + x * x),
+            "is 0 at x = .*; it must be above 0",
+        ),  # the denominator is ∞ for large x
         (lambda x: x / x.abs(), "is nan at x = 0 .*; it must be a number"),
         (lambda x: (x.exp() - (-x).exp()) / (x.exp() + (-x).exp()), "is nan at x = .*; it must be a number"),
         (lambda x: torch.where(x.abs() > 1e30, torch.nan, x), "is nan at x = .*; it must be a number"),
         (lambda x: x / x.abs().max().sqrt(), "is 1 at x = 1 .*; it must be element-wise"),
     ],
 )
-def test_functions_that_would_break_the_order_are_refused(tau: Any, message: str) -> None:
+def test_functions_that_break_the_order_raise(tau: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        odd_activation(tau)
+        resolve_odd_activation(tau)
 
 
 @pytest.mark.parametrize(
     "name", ["sigmoid", "relu", "softplus", "leaky_relu", "gelu", "silu", "softmax", "exp"]
 )
-def test_names_that_people_try_get_the_reason(name: str) -> None:
+def test_names_of_common_activations_raise_with_the_reason(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name} is not odd: .*fails; .* odd"):
-        odd_activation(name)
+        resolve_odd_activation(name)
 
 
-def test_sigmoid_is_refused_with_theorem_1() -> None:
+def test_sigmoid_raises_and_names_theorem_1() -> None:
     with pytest.raises(ValueError, match=r"½ at 0, so r.x, x. would be ½ and Theorem 1 fails; half_tanh"):
-        odd_activation("sigmoid")
+        resolve_odd_activation("sigmoid")
 
 
-def test_other_names_get_the_closest() -> None:
+def test_unknown_names_get_a_suggestion() -> None:
     with pytest.raises(ValueError, match="'atan' is unknown; did you mean 'arctan'"):
-        odd_activation("atan")
+        resolve_odd_activation("atan")
 
 
 @pytest.mark.parametrize(
     ("tau", "message"),
     [
-        (3, "give a name"),
-        (lambda x: x.sum(), r"makes \(\) of a tensor of shape \(2,\)"),
-        (lambda x: 1.0, "makes float"),
+        (3, "pass a name"),
+        (lambda x: x.sum(), r"returns \(\) for a tensor of shape \(2,\)"),
+        (lambda x: 1.0, "returns float"),
         (lambda x: x.no_such_method(), "fails on a torch.float64 tensor"),
     ],
 )
-def test_what_is_no_function_of_a_tensor_is_a_type_error(tau: Any, message: str) -> None:
+def test_other_objects_raise_a_type_error(tau: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        odd_activation(tau)
+        resolve_odd_activation(tau)

@@ -18,7 +18,7 @@ from directranker.order import check_order, sort_by_comparator
 
 
 def noisy_cube(x: Tensor) -> Tensor:
-    """Odd only up to rounding: the two sides are computed differently."""
+    """Odd only up to rounding: both sides are computed differently."""
     return torch.where(x > 0, x * x * x, x * (1 / 3) * (x * 3) * x)
 
 
@@ -30,15 +30,15 @@ def wave(x: Tensor) -> Tensor:
     return x + torch.sin(x)
 
 
-def astray(x: Tensor) -> Tensor:
+def wrong_off_grid(x: Tensor) -> Tensor:
     """Odd and sign-conserving on the grid of the check, but not between its numbers."""
     return torch.where((x.abs() > 3.1405) & (x.abs() < 3.1425), -7 - x, torch.tanh(x))
 
 
-def by_place(x: Tensor) -> Tensor:
-    """Another function at odd places, for some numbers."""
-    odd_place = torch.arange(len(x)) % 2 == 1
-    return torch.where(odd_place & (x.abs() > 3.1405) & (x.abs() < 3.1425), x / 7, torch.tanh(x))
+def index_dependent(x: Tensor) -> Tensor:
+    """Another function at odd indices, for some numbers."""
+    is_odd_index = torch.arange(len(x)) % 2 == 1
+    return torch.where(is_odd_index & (x.abs() > 3.1405) & (x.abs() < 3.1425), x / 7, torch.tanh(x))
 
 
 TAUS: list[str | Callable[[Tensor], Tensor]] = [*ODD_ACTIVATIONS, noisy_cube, logistic, wave, torch.sinh]
@@ -56,36 +56,36 @@ features32 = arrays(
 )
 
 
-def all_pairs(g: NDArray[np.float32], tau: str | Callable[[Tensor], Tensor]) -> NDArray[np.float32]:
+def compare_all(g: NDArray[np.float32], tau: str | Callable[[Tensor], Tensor]) -> NDArray[np.float32]:
     r: NDArray[np.float32] = compare_scores(g[:, None], g[None, :], activation=tau).astype(np.float32)
     return r
 
 
-def bits(values: NDArray[np.floating]) -> list[int]:
+def get_bits(values: NDArray[np.floating]) -> list[int]:
     return np.ascontiguousarray(values, dtype=np.float32).view(np.int32).ravel().tolist()
 
 
 @given(scores32, taus)
 def test_laws_of_r_are_exact(g: NDArray[np.float32], tau: str | Callable[[Tensor], Tensor]) -> None:
-    r = all_pairs(g, tau)
-    assert bits(r.diagonal()) == [0] * len(g)  # 0.0, and not −0.0
-    assert bits(r) == bits(0.0 - r.T)
+    r = compare_all(g, tau)
+    assert get_bits(r.diagonal()) == [0] * len(g)  # 0.0, and not −0.0
+    assert get_bits(r) == get_bits(0.0 - r.T)
     assert np.array_equal(np.sign(r), (g[:, None] > g).astype(int) - (g[:, None] < g))
     assert check_order(lambda i, j: r[i, j], range(len(g))).is_order
 
 
 @given(scores32, taus)
-def test_sorting_by_g_is_sorting_with_the_comparator(
+def test_sorting_by_g_matches_sorting_with_the_comparator(
     g: NDArray[np.float32], tau: str | Callable[[Tensor], Tensor]
 ) -> None:
-    r = all_pairs(g, tau)
+    r = compare_all(g, tau)
     by_comparator = sort_by_comparator(range(len(g)), lambda i, j: r[i, j])
     assert by_comparator == np.argsort(-g, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("tau", TAUS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sign_survives_where_tau_rounds_to_zero(
+def test_sign_is_kept_where_tau_rounds_to_zero(
     tau: str | Callable[[Tensor], Tensor], dtype: type[np.floating]
 ) -> None:
     tiny = np.finfo(dtype).smallest_subnormal
@@ -97,10 +97,10 @@ def test_sign_survives_where_tau_rounds_to_zero(
 
 
 def test_half_tanh_of_the_smallest_number_would_be_zero() -> None:
-    assert torch.tanh(torch.tensor(SMALLEST) / 2) == 0  # what the head has to mend
+    assert torch.tanh(torch.tensor(SMALLEST) / 2) == 0  # which the head fixes
 
 
-def test_infinite_scores_are_ordered_and_missing_ones_stay_missing() -> None:
+def test_infinite_scores_are_ordered_and_nan_stays_nan() -> None:
     r = compare_scores([np.inf, np.inf, -np.inf, LARGEST, np.nan], [np.inf, 1, np.inf, np.inf, 1], "softsign")
     assert r[:4].tolist() == [0.0, 1.0, -1.0, pytest.approx(-1e-300, abs=1)]
     assert r[3] < 0
@@ -137,14 +137,14 @@ def test_laws_hold_for_random_nets(
         head_activation=tau,
         random_state=seed,
     )
-    # Batch normalisation in training needs two documents; the laws hold within a call in either mode.
+    # Batch normalisation in training needs two documents; within a call the laws hold in both modes.
     net.train(training and normalisation != "batch")
     documents = torch.from_numpy(np.concatenate([X, X[:2]]))  # duplicates
     n = len(documents)
     with torch.no_grad():
         r = net.compare(documents.repeat_interleave(n, 0), documents.repeat(n, 1)).numpy().reshape(n, n)
     assert check_order(lambda i, j: r[i, j], range(n)).is_order
-    assert bits(r) == bits(0.0 - r.T)
+    assert get_bits(r) == get_bits(0.0 - r.T)
     assert (r[len(X), 0], r[0, len(X)]) == (0.0, 0.0)
 
 
@@ -167,7 +167,7 @@ def test_head_on_features() -> None:
 
 
 @pytest.mark.parametrize("tau", TAUS)
-def test_gradient_is_that_of_tau_also_for_ties(tau: str | Callable[[Tensor], Tensor]) -> None:
+def test_gradient_matches_tau_even_for_ties(tau: str | Callable[[Tensor], Tensor]) -> None:
     head = RankingHead(1, activation=tau)
     gx = torch.tensor([0.5, -1.5, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
     gy = torch.tensor([1.5, -2.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -183,28 +183,28 @@ def test_gradient_is_that_of_tau_also_for_ties(tau: str | Callable[[Tensor], Ten
 
 @pytest.mark.parametrize("tau", TAUS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_same_scores_compare_the_same_wherever_they_stand(
+def test_comparisons_do_not_depend_on_the_index(
     tau: str | Callable[[Tensor], Tensor], dtype: type[np.floating]
 ) -> None:
     g = np.random.default_rng(0).normal(size=40_003).astype(dtype)
     together = compare_scores(g, g[::-1], activation=tau)
     assert np.array_equal(together, -together[::-1])
-    alone = [compare_scores(x, y, activation=tau) for x, y in zip(g[:20], g[:-21:-1], strict=True)]
-    assert np.array_equal(alone, together[:20])
+    single = [compare_scores(x, y, activation=tau) for x, y in zip(g[:20], g[:-21:-1], strict=True)]
+    assert np.array_equal(single, together[:20])
 
 
-@pytest.mark.parametrize("tau", [astray, by_place])
-def test_r_is_an_order_whatever_the_check_of_tau_has_overlooked(tau: Callable[[Tensor], Tensor]) -> None:
-    head = RankingHead(1, activation=tau)  # it passes
+@pytest.mark.parametrize("tau", [wrong_off_grid, index_dependent])
+def test_r_is_an_order_even_if_the_check_of_tau_misses_a_violation(tau: Callable[[Tensor], Tensor]) -> None:
+    head = RankingHead(1, activation=tau)  # passes the check
     g = np.array([0, 3.141, 6.282, 9.4235, 3.142, 0.001, 3.1421, 1], dtype=np.float32)
-    r = all_pairs(g, tau)
-    assert bits(r) == bits(-r.T + np.float32(0))
+    r = compare_all(g, tau)
+    assert get_bits(r) == get_bits(-r.T + np.float32(0))
     assert np.array_equal(np.sign(r), np.sign(g[:, None] - g[None, :]))
     x, y = torch.from_numpy(g), torch.from_numpy(g[::-1].copy())
     assert torch.equal(head.compare(x, y), -head.compare(y, x))
 
 
-def test_a_tau_that_is_not_a_number_somewhere_raises() -> None:
+def test_a_tau_with_nan_raises() -> None:
     def hole(x: Tensor) -> Tensor:
         return torch.where((x.abs() > 3.1405) & (x.abs() < 3.1425), torch.nan, x)
 
@@ -212,7 +212,7 @@ def test_a_tau_that_is_not_a_number_somewhere_raises() -> None:
         compare_scores([3.141], [0.0], activation=hole)
 
 
-def test_there_is_no_head_with_a_bias() -> None:
+def test_the_head_has_no_bias() -> None:
     with pytest.raises(TypeError, match="bias"):
         RankingHead(3, bias=True)  # type: ignore[call-arg]
     head = RankingHead(3)
@@ -222,12 +222,12 @@ def test_there_is_no_head_with_a_bias() -> None:
 
 
 @pytest.mark.parametrize("n_inputs", [0, -1, 2.5, True])
-def test_head_needs_a_width(n_inputs: int) -> None:
+def test_invalid_n_inputs_raise(n_inputs: int) -> None:
     with pytest.raises(ValueError, match="n_inputs"):
         RankingHead(n_inputs)
 
 
-def test_a_learnt_tau_belongs_to_the_head() -> None:
+def test_a_trainable_tau_is_part_of_the_head() -> None:
     class Steepness(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()

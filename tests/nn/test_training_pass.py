@@ -1,4 +1,4 @@
-"""The quicker pass of plain perceptrons against torch's own: values, gradients, dropout, and other nets."""
+"""The fast pass of plain perceptrons against torch's: values, gradients, dropout, and other nets."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ import torch
 from torch import nn
 
 from directranker.nn import DirectRankerNet
-from directranker.nn.activation_kernels import rectify_and_drop, take_tanh
-from directranker.nn.training_pass import training_pass
+from directranker.nn.activation_kernels import forward_relu_dropout, forward_tanh
+from directranker.nn.training_pass import make_training_scorer
 
 
-def test_tanh_is_right_to_the_digits_of_a_float32() -> None:
+def test_tanh_has_float32_precision() -> None:
     x = np.concatenate([np.linspace(-12, 12, 100_001), [0.0, -0.0, np.inf, -np.inf]]).astype(np.float32)
-    taken = x.copy()
-    take_tanh(taken)
-    np.testing.assert_allclose(taken, np.tanh(x.astype(np.float64)), rtol=0, atol=2e-7)
-    assert abs(taken).max() == 1
-    unknown = np.array([np.nan, 1.0], dtype=np.float32)
-    take_tanh(unknown)
-    assert np.isnan(unknown).tolist() == [True, False]
+    values = x.copy()
+    forward_tanh(values)
+    np.testing.assert_allclose(values, np.tanh(x.astype(np.float64)), rtol=0, atol=2e-7)
+    assert abs(values).max() == 1
+    with_nan = np.array([np.nan, 1.0], dtype=np.float32)
+    forward_tanh(with_nan)
+    assert np.isnan(with_nan).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 @pytest.mark.parametrize("layers", [(4,), (70, 5), (9, 8, 7)])
-def test_scores_and_gradients_are_torchs(layers: tuple[int, ...], activation: str, bias: bool) -> None:
+def test_scores_and_gradients_match_torch(layers: tuple[int, ...], activation: str, bias: bool) -> None:
     net = DirectRankerNet.build((6,), hidden_layers=layers, activation=activation, bias=bias, random_state=0)
-    X, pull = torch.randn(3000, 6), torch.randn(3000) / 3000
-    quick = training_pass(net)
-    assert quick is not net
+    X, scores_gradient = torch.randn(3000, 6), torch.randn(3000) / 3000
+    fast_score = make_training_scorer(net)
+    assert fast_score is not net
     both = []
-    for score in (net, quick):
+    for score in (net, fast_score):
         net.zero_grad()
         scores = score(X)
-        scores.backward(pull)
+        scores.backward(scores_gradient)
         both.append((scores.detach(), [parameter.grad for parameter in net.parameters()]))
     (by_torch, expected), (scores, gradients) = both
     torch.testing.assert_close(scores, by_torch, rtol=1e-5, atol=1e-6)
     assert len(gradients) == len(expected) == len(layers) * (1 + bias) + 1
-    for gradient, one in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, one, rtol=1e-4, atol=1e-6)
+    for gradient, expected_gradient in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient, rtol=1e-4, atol=1e-6)
 
 
-def torch_with_the_same_dropout(net: DirectRankerNet, X: torch.Tensor) -> torch.Tensor:
-    """The scores by torch's autograd; dropout is a mask from the kernel, with the keys that torch draws."""
+def score_with_torch(net: DirectRankerNet, X: torch.Tensor) -> torch.Tensor:
+    """Return differentiable torch scores, with the dropout masks of the kernel for torch's random keys."""
     documents = X
     for module in net.feature_net.children():
         if isinstance(module, nn.Dropout):
             keys = torch.randint(2**32, (2,)).numpy().astype(np.uint32)
             mask = np.ones(documents.numel(), dtype=np.float32)
-            rectify_and_drop(mask, np.uint32(round(module.p * 2**32)), np.float32(1 / (1 - module.p)), *keys)
+            forward_relu_dropout(
+                mask, np.uint32(round(module.p * 2**32)), np.float32(1 / (1 - module.p)), *keys
+            )
             documents = documents * torch.from_numpy(mask).reshape(documents.shape)
         else:
             documents = module(documents)
@@ -61,71 +63,71 @@ def torch_with_the_same_dropout(net: DirectRankerNet, X: torch.Tensor) -> torch.
     return scores
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_dropout_has_the_gradient_of_its_mask(share: float) -> None:
-    net = DirectRankerNet.build((6,), hidden_layers=(30, 20), dropout=share, random_state=0)
-    X, pull = torch.randn(500, 6), torch.randn(500) / 500
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_the_gradient_of_dropout_matches_its_mask(rate: float) -> None:
+    net = DirectRankerNet.build((6,), hidden_layers=(30, 20), dropout=rate, random_state=0)
+    X, scores_gradient = torch.randn(500, 6), torch.randn(500) / 500
     both = []
-    for score in (partial(torch_with_the_same_dropout, net), training_pass(net)):
+    for score in (partial(score_with_torch, net), make_training_scorer(net)):
         net.zero_grad()
         torch.manual_seed(7)
         scores = score(X)
-        scores.backward(pull)  # type: ignore[no-untyped-call]
+        scores.backward(scores_gradient)  # type: ignore[no-untyped-call]
         both.append((scores.detach(), [parameter.grad for parameter in net.parameters()]))
     torch.testing.assert_close(both[0], both[1], rtol=1e-4, atol=1e-6)
 
 
-def test_the_gradient_of_dropout_is_that_of_finite_differences() -> None:
+def test_the_gradient_of_dropout_matches_finite_differences() -> None:
     net = DirectRankerNet.build((4,), hidden_layers=(5,), dropout=0.4, random_state=1)
-    X, quick, step = torch.randn(20, 4), training_pass(net), 1e-2
+    X, fast_score, step = torch.randn(20, 4), make_training_scorer(net), 1e-2
 
     def total() -> torch.Tensor:
         torch.manual_seed(3)
-        return quick(X).sum()
+        return fast_score(X).sum()
 
     total().backward()  # type: ignore[no-untyped-call]
     weight = net.head.weight
     with torch.no_grad():
-        for at in range(len(weight)):
-            weight[at] += step
+        for index in range(len(weight)):
+            weight[index] += step
             above = total()
-            weight[at] -= 2 * step
+            weight[index] -= 2 * step
             slope = (above - total()) / (2 * step)
-            weight[at] += step
+            weight[index] += step
             assert weight.grad is not None
-            assert slope.item() == pytest.approx(weight.grad[at].item(), rel=1e-3, abs=1e-3)
+            assert slope.item() == pytest.approx(weight.grad[index].item(), rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-def test_dropout_drops_its_share_independently(share: float) -> None:
-    def mask(key: int, other_key: int) -> np.ndarray:
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
+def test_dropout_is_independent_with_the_given_rate(rate: float) -> None:
+    def make_mask(key: int, other_key: int) -> np.ndarray:
         values = np.ones(1_000_000, dtype=np.float32)
-        dropped, factor = np.uint32(round(share * 2**32)), np.float32(1 / (1 - share))
-        rectify_and_drop(values, dropped, factor, np.uint32(key), np.uint32(other_key))
+        dropped, factor = np.uint32(round(rate * 2**32)), np.float32(1 / (1 - rate))
+        forward_relu_dropout(values, dropped, factor, np.uint32(key), np.uint32(other_key))
         assert set(np.unique(values)) <= {0.0, factor}
         return values > 0
 
-    one = mask(1, 2)
+    mask = make_mask(1, 2)
     tol = 5 * 0.5 / 1000  # five standard errors at most
-    assert one.mean() == pytest.approx(1 - share, abs=tol)
-    for other in (mask(2, 2), mask(1, 3), mask(123_456_789, 987_654_321)):
-        assert (one & other).mean() == pytest.approx((1 - share) ** 2, abs=tol)
+    assert mask.mean() == pytest.approx(1 - rate, abs=tol)
+    for other in (make_mask(2, 2), make_mask(1, 3), make_mask(123_456_789, 987_654_321)):
+        assert (mask & other).mean() == pytest.approx((1 - rate) ** 2, abs=tol)
     for shift in (1, 2, 3, 64, 70, 128, 256, 1024):  # neighbours, and the same neuron of other documents
-        assert (one[shift:] & one[:-shift]).mean() == pytest.approx((1 - share) ** 2, abs=tol)
+        assert (mask[shift:] & mask[:-shift]).mean() == pytest.approx((1 - rate) ** 2, abs=tol)
 
 
-def test_dropout_lets_nan_through() -> None:
+def test_dropout_keeps_nan() -> None:
     dropped = np.full(100, np.nan, dtype=np.float32)
-    rectify_and_drop(dropped, np.uint32(2**31), np.float32(2), np.uint32(0), np.uint32(0))
+    forward_relu_dropout(dropped, np.uint32(2**31), np.float32(2), np.uint32(0), np.uint32(0))
     assert np.isnan(dropped).all()
 
 
-def test_one_batch_after_another_has_room() -> None:
+def test_batches_of_different_sizes_reuse_the_workspace() -> None:
     net = DirectRankerNet.build((6,), hidden_layers=(8, 4), dropout=0.0, random_state=0)
-    quick = training_pass(net)
+    fast_score = make_training_scorer(net)
     for n_rows in (10, 3, 200, 0, 1):
         X = torch.randn(n_rows, 6)
-        torch.testing.assert_close(quick(X), net(X), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(fast_score(X), net(X), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -139,13 +141,16 @@ def test_one_batch_after_another_has_room() -> None:
         {"feature_net": nn.Linear(6, 2)},
     ],
 )
-def test_other_nets_go_their_own_way(options: dict[str, object]) -> None:
+def test_other_nets_are_used_unchanged(options: dict[str, object]) -> None:
     net = DirectRankerNet.build((6,), **options)  # type: ignore[arg-type]
-    assert training_pass(net) is net
+    assert make_training_scorer(net) is net
 
 
-def test_what_someone_hung_into_the_net_is_called() -> None:
+def test_a_net_with_hooks_is_used_unchanged() -> None:
     net = DirectRankerNet.build((6,), activation="tanh")
     net.feature_net.register_forward_hook(lambda *_: None)
-    assert training_pass(net) is net
-    assert training_pass(DirectRankerNet.build((6,), activation="tanh").double()).__class__ is DirectRankerNet
+    assert make_training_scorer(net) is net
+    assert (
+        make_training_scorer(DirectRankerNet.build((6,), activation="tanh").double()).__class__
+        is DirectRankerNet
+    )

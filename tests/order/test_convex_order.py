@@ -1,4 +1,4 @@
-"""Theorem 4: g as the distance between classes, for orders that meet its conditions and one that does not."""
+"""Theorem 4: g as the distance between classes, for orders with and without its conditions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from directranker.order import distance_construction, misrepresented
+from directranker.arrays import BoolArray, FloatArray
+from directranker.order import distance_construction, find_misrepresented_pair
 
-Floats = NDArray[np.float64]
-Level = Callable[[Floats], Floats]
-Relation = Callable[[Floats, Floats], NDArray[np.bool_]]
+Level = Callable[[FloatArray], FloatArray]
+Relation = Callable[[FloatArray, FloatArray], BoolArray]
 
 LEVELS: dict[str, Level] = {
     "linear": lambda X: X @ np.array([2.0, -1.0]),
@@ -32,43 +31,43 @@ TRUE_DISTANCES: dict[str, Level] = {
 }
 
 
-def by_level(level: Level) -> Relation:
+def make_relation(level: Level) -> Relation:
     return lambda X, Y: level(X) >= level(Y)
 
 
-def cloud(n: int, seed: int, n_features: int = 2) -> Floats:
+def sample_points(n: int, seed: int, n_features: int = 2) -> FloatArray:
     return np.random.default_rng(seed).uniform(-3, 3, size=(n, n_features))
 
 
-def inner(points: Floats, samples: Floats, level: Level) -> Floats:
-    """The points that lie between the lowest and the highest sample."""
+def select_inner(points: FloatArray, samples: FloatArray, level: Level) -> FloatArray:
+    """Return the points between the lowest and the highest sample."""
     values, known = level(points), level(samples)
-    chosen: Floats = points[(values >= known.min()) & (values <= known.max())]
-    return chosen
+    selected: FloatArray = points[(values >= known.min()) & (values <= known.max())]
+    return selected
 
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_g_represents_the_order(name: str) -> None:
-    level, samples = LEVELS[name], cloud(80, seed=0)
-    g = distance_construction(by_level(level), samples, batched=True)
-    points = np.concatenate([inner(cloud(60, seed=1), samples, level), samples])
-    assert misrepresented(g(points).tolist(), points, by_level(level), batched=True) is None
+    level, samples = LEVELS[name], sample_points(80, seed=0)
+    g = distance_construction(make_relation(level), samples, batched=True)
+    points = np.concatenate([select_inner(sample_points(60, seed=1), samples, level), samples])
+    assert find_misrepresented_pair(g(points).tolist(), points, make_relation(level), batched=True) is None
 
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_g_is_the_distance_between_classes(name: str) -> None:
-    level, samples, base = LEVELS[name], cloud(200, seed=0), np.array([0.9, 0.8])
-    g = distance_construction(by_level(level), samples, base=base, n_segments=2000, batched=True)
-    points = inner(cloud(30, seed=2), cloud(20, seed=0), level)
+    level, samples, base = LEVELS[name], sample_points(200, seed=0), np.array([0.9, 0.8])
+    g = distance_construction(make_relation(level), samples, base=base, n_segments=2000, batched=True)
+    points = select_inner(sample_points(30, seed=2), sample_points(20, seed=0), level)
     true = TRUE_DISTANCES[name](points) - TRUE_DISTANCES[name](base[None])
     assert np.array_equal(np.sign(g(points)), np.sign(true))
     assert (np.abs(g(points)) >= np.abs(true) * (1 - 1e-9)).all()
     assert np.median(np.abs(g(points)) / np.abs(true)) < 1.1
 
 
-def test_more_segments_come_nearer_to_the_distance() -> None:
-    samples, points = cloud(200, seed=0), np.array([[1.5, 0.5], [-1.0, 0.3]])
-    relation = by_level(LEVELS["radial"])
+def test_more_segments_approximate_the_distance_better() -> None:
+    samples, points = sample_points(200, seed=0), np.array([[1.5, 0.5], [-1.0, 0.3]])
+    relation = make_relation(LEVELS["radial"])
     few, many = (
         distance_construction(relation, samples, base=[1.0, 0.5], n_segments=n, batched=True)(points)
         for n in (5, 3000)
@@ -84,18 +83,18 @@ def test_more_segments_come_nearer_to_the_distance() -> None:
 )
 @example(
     weights=(0.34375, 0.125, 0.125), power=1, seed=265
-)  # the end of a segment, rounded, is below the end
-def test_law_holds_for_random_orders_in_three_dimensions(
+)  # a segment's end, if rounded, is below the exact end
+def test_g_represents_random_orders_in_three_dimensions(
     weights: tuple[float, float, float], power: int, seed: int
 ) -> None:
-    def level(X: Floats) -> Floats:
-        values: Floats = (X @ np.array(weights)) ** power
+    def level(X: FloatArray) -> FloatArray:
+        values: FloatArray = (X @ np.array(weights)) ** power
         return values
 
-    samples = cloud(25, seed, n_features=3)
-    g = distance_construction(by_level(level), samples, n_segments=40, batched=True, random_state=seed)
-    points = inner(cloud(15, seed + 1, n_features=3), samples, level)
-    assert misrepresented(g(points).tolist(), points, by_level(level), batched=True) is None
+    samples = sample_points(25, seed, n_features=3)
+    g = distance_construction(make_relation(level), samples, n_segments=40, batched=True, random_state=seed)
+    points = select_inner(sample_points(15, seed + 1, n_features=3), samples, level)
+    assert find_misrepresented_pair(g(points).tolist(), points, make_relation(level), batched=True) is None
 
 
 @pytest.mark.parametrize("curve", [np.cbrt, np.sinh, np.arctan, lambda x: x + np.sin(x)])
@@ -107,67 +106,67 @@ def test_in_one_dimension_g_is_the_signed_distance(curve: Callable[[float], floa
 
 
 def test_a_plateau_is_one_class() -> None:
-    """Points within the unit disc are equal, ∂x is thick there; P and N stay open."""
+    """Points in the unit disc are equal, so ∂x has an interior; the sets above and below stay open."""
 
-    def level(X: Floats) -> Floats:
+    def level(X: FloatArray) -> FloatArray:
         return np.maximum(1.0, LEVELS["radial"](X))
 
-    samples = cloud(80, seed=0)
-    g = distance_construction(by_level(level), samples, batched=True)
-    points = inner(
-        np.concatenate([cloud(40, seed=1), [[0.1, 0.2], [0.0, 0.0]]]), samples, lambda X: level(X) + 0
+    samples = sample_points(80, seed=0)
+    g = distance_construction(make_relation(level), samples, batched=True)
+    points = select_inner(
+        np.concatenate([sample_points(40, seed=1), [[0.1, 0.2], [0.0, 0.0]]]), samples, lambda X: level(X) + 0
     )
     scores = g(points)
-    assert misrepresented(scores.tolist(), points, by_level(level), batched=True) is None
+    assert find_misrepresented_pair(scores.tolist(), points, make_relation(level), batched=True) is None
 
 
-def lexicographic(X: Floats, Y: Floats) -> NDArray[np.bool_]:
-    at_least: NDArray[np.bool_] = (X[:, 0] > Y[:, 0]) | ((X[:, 0] == Y[:, 0]) & (X[:, 1] >= Y[:, 1]))
+def lexicographic(X: FloatArray, Y: FloatArray) -> BoolArray:
+    at_least: BoolArray = (X[:, 0] > Y[:, 0]) | ((X[:, 0] == Y[:, 0]) & (X[:, 1] >= Y[:, 1]))
     return at_least
 
 
-def test_lexicographic_order_has_no_g_and_it_shows() -> None:
-    """Its sets above a point are not open: the theorem does not speak of it, and no continuous g exists."""
-    g = distance_construction(lexicographic, cloud(80, seed=0), batched=True)
+def test_lexicographic_order_is_misrepresented() -> None:
+    """The sets above a point are not open: the theorem does not apply, and no continuous g exists."""
+    g = distance_construction(lexicographic, sample_points(80, seed=0), batched=True)
     points = np.array([[0.25, 0.0], [0.25, 1.0], [0.25, 2.0], [1.0, 0.0]])
     scores = g(points)
-    assert (np.diff(scores) >= 0).all()  # x ⪰ y gives g(x) ≥ g(y) for any order
-    assert misrepresented(scores.tolist(), points, lexicographic, batched=True) is not None
+    assert (np.diff(scores) >= 0).all()  # x ⪰ y implies g(x) ≥ g(y) for any order
+    assert find_misrepresented_pair(scores.tolist(), points, lexicographic, batched=True) is not None
 
 
 @given(st.integers(0, 1000))
 @settings(max_examples=15)
-def test_half_of_the_law_holds_exactly_for_any_order(seed: int) -> None:
-    """Also where the order wobbles along the segments."""
+def test_x_at_least_y_implies_g_at_least_for_any_order(seed: int) -> None:
+    """Even where the order is not monotone along the segments."""
 
-    def level(X: Floats) -> Floats:
+    def level(X: FloatArray) -> FloatArray:
         return np.round(np.sin(3 * X[:, 0]) + np.cos(2 * X[:, 1]), 1)
 
-    samples = cloud(30, seed)
-    g = distance_construction(by_level(level), samples, n_segments=30, batched=True)
-    points = inner(cloud(25, seed + 1), samples, level)
+    samples = sample_points(30, seed)
+    g = distance_construction(make_relation(level), samples, n_segments=30, batched=True)
+    points = select_inner(sample_points(25, seed + 1), samples, level)
     scores, levels = g(points), level(points)
     above = levels[:, None] >= levels
     assert (scores[:, None] >= scores)[above].all()
 
 
-def test_base_has_the_score_zero_and_default_is_in_the_middle() -> None:
-    samples = cloud(41, seed=0)
-    g = distance_construction(by_level(LEVELS["linear"]), samples, batched=True)
+def test_base_has_the_score_zero_and_defaults_to_the_median() -> None:
+    samples = sample_points(41, seed=0)
+    g = distance_construction(make_relation(LEVELS["linear"]), samples, batched=True)
     assert np.count_nonzero(g(samples) > 0) == np.count_nonzero(g(samples) < 0) == 20
     middle = samples[np.argsort(LEVELS["linear"](samples))[20]]
     assert g([middle]).tolist() == [0.0]
 
 
-def test_what_cannot_be_constructed_is_told() -> None:
-    def higher(x: Floats, y: Floats) -> bool:
+def test_invalid_samples_raise() -> None:
+    def higher(x: FloatArray, y: FloatArray) -> bool:
         return bool(x[0] >= y[0])
 
-    with pytest.raises(ValueError, match="no sample lies above the base"):
+    with pytest.raises(ValueError, match="no sample is above the base"):
         distance_construction(higher, [[0.0], [1.0]], base=[2.0])
-    with pytest.raises(ValueError, match="no sample lies below the base"):
+    with pytest.raises(ValueError, match="no sample is below the base"):
         distance_construction(higher, [[0.0], [1.0]], base=[-1.0])
     with pytest.raises(ValueError, match=r"\[9.0\] is above or below all samples"):
         distance_construction(higher, [[0.0], [1.0], [2.0]])([[9.0]])
-    with pytest.raises(ValueError, match="give finite numbers"):
+    with pytest.raises(ValueError, match="pass finite numbers"):
         distance_construction(higher, [0.0, 1.0])

@@ -1,4 +1,4 @@
-"""The laws of an order, against a literal twin; planted violations; sorting; representing."""
+"""The order laws against a reference implementation; planted violations; sorting; representation."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.nn import DirectRankerNet, RankingHead
 from directranker.order import (
     OrderReport,
     check_comparisons,
     check_order,
     comparison_matrix,
-    misrepresented,
+    find_misrepresented_pair,
     sort_by_comparator,
 )
 
-Floats = NDArray[np.float64]
 LAWS = ("reflexive", "antisymmetric", "complete", "transitive")
 
 
-def literal_laws(r: Floats) -> dict[str, bool]:
-    """The laws word by word, over all pairs and triples."""
+def literal_laws(r: FloatArray) -> dict[str, bool]:
+    """Check the laws literally, over all pairs and triples."""
     points = range(len(r))
     return {
         "reflexive": all(r[x, x] == 0 for x in points),
@@ -40,20 +39,20 @@ def literal_laws(r: Floats) -> dict[str, bool]:
     }
 
 
-def confirm(report: OrderReport, r: Floats) -> None:
-    """Each counterexample must be one."""
+def assert_counterexamples(report: OrderReport, r: FloatArray) -> None:
+    """Assert that each counterexample violates its law."""
     for violation in report.violations:
-        places, values = violation.points, violation.values
+        points, values = violation.points, violation.values
         if violation.law == "reflexive":
-            assert r[places[0], places[0]] != 0
-            assert len(places) == 1
+            assert r[points[0], points[0]] != 0
+            assert len(points) == 1
         elif violation.law == "antisymmetric":
-            assert r[places] != -r[places[::-1]]
+            assert r[points] != -r[points[::-1]]
         elif violation.law == "complete":
-            assert not r[places] >= 0
-            assert not r[places[::-1]] >= 0
+            assert not r[points] >= 0
+            assert not r[points[::-1]] >= 0
         else:
-            x, y, z = places
+            x, y, z = points
             assert (r[x, y] >= 0, r[y, z] >= 0, r[x, z] >= 0) == (True, True, False)
             assert np.array_equal(values, [r[x, y], r[y, z], r[x, z]], equal_nan=True)
 
@@ -69,11 +68,11 @@ order_matrix = arrays(np.float64, st.integers(0, 7), elements=st.integers(-3, 3)
     lambda g: np.tanh(g[:, None] - g[None, :])
 )
 nearly_an_order = st.tuples(order_matrix, st.integers(0, 6), st.integers(0, 6), few_values).map(
-    lambda made: planted(*made)
+    lambda arguments: plant_value(*arguments)
 )
 
 
-def planted(r: Floats, i: int, j: int, value: float) -> Floats:
+def plant_value(r: FloatArray, i: int, j: int, value: float) -> FloatArray:
     r = r.copy()
     if len(r):
         r[i % len(r), j % len(r)] = value
@@ -81,15 +80,15 @@ def planted(r: Floats, i: int, j: int, value: float) -> Floats:
 
 
 @given(st.one_of(any_matrix, antisymmetric_matrix, order_matrix, nearly_an_order))
-def test_laws_agree_with_the_literal_ones(r: Floats) -> None:
+def test_laws_match_the_reference_implementation(r: FloatArray) -> None:
     report = check_comparisons(r)
     assert {law: getattr(report, law) for law in LAWS} == literal_laws(r)
     assert report.is_order == all(literal_laws(r).values())
-    confirm(report, r)
+    assert_counterexamples(report, r)
 
 
 @given(order_matrix)
-def test_orders_are_recognised(r: Floats) -> None:
+def test_orders_are_recognised(r: FloatArray) -> None:
     assert check_comparisons(r).is_order
 
 
@@ -102,40 +101,40 @@ def test_a_planted_cycle_is_found_in_a_large_order(n: int, seed: int) -> None:
     r[low, high], r[high, low] = 1, -1  # the lowest beats the highest
     report = check_comparisons(r)
     assert (report.reflexive, report.antisymmetric, report.transitive) == (True, True, False)
-    confirm(report, r)
+    assert_counterexamples(report, r)
 
 
-def test_rock_paper_scissors_is_no_order() -> None:
+def test_rock_paper_scissors_is_not_an_order() -> None:
     beats = {("rock", "scissors"), ("scissors", "paper"), ("paper", "rock")}
     hands = ["rock", "paper", "scissors"]
     report = check_order(lambda x, y: ((x, y) in beats) - ((y, x) in beats), hands)
     assert [violation.law for violation in report.violations] == ["transitive"]
-    x, y, z = (hands[place] for place in report.violations[0].points)
+    x, y, z = (hands[index] for index in report.violations[0].points)
     assert {(x, y), (y, z), (z, x)} == beats
 
 
 def test_a_head_with_a_sigmoid_would_not_be_an_order() -> None:
-    """The trap in the authors' code: r(x, x) = ½."""
+    """The error in the authors' code: r(x, x) = ½."""
     report = check_order(lambda x, y: 1 / (1 + np.exp(y - x)), [0.0, 1.0])
     assert (report.reflexive, report.antisymmetric) == (False, False)
     assert "r(x0, x0) = 0.5" in str(report)
 
 
-def test_a_relation_is_checked_as_one() -> None:
+def test_check_order_accepts_a_relation() -> None:
     assert check_order(lambda x, y: x >= y, [3, 1, 2, 3]).is_order
     assert not check_order(lambda x, y: x > y, [3, 1]).reflexive
     divides = check_order(lambda x, y: x % y == 0, [2, 3, 4, 12])
     assert (divides.reflexive, divides.complete, divides.transitive) == (True, False, True)
 
 
-def test_a_net_is_an_order_on_scores_computed_once() -> None:
+def test_a_net_with_scores_computed_once_is_an_order() -> None:
     net = DirectRankerNet.build((5,), hidden_layers=(8,), random_state=0).eval()
     X = torch.randn(300, 5)
     assert check_order(net.head.compare, net.score_distinct(X).detach(), batched=True).is_order
     assert check_order(net.compare, X[:20], batched=True).is_order
 
 
-def test_batched_and_single_comparisons_agree() -> None:
+def test_batched_and_single_comparisons_match() -> None:
     scores = np.random.default_rng(0).normal(size=300).astype(np.float32)
     compare = RankingHead(1, "softsign").compare
     batched = comparison_matrix(compare, torch.from_numpy(scores), batched=True)
@@ -143,10 +142,10 @@ def test_batched_and_single_comparisons_agree() -> None:
     assert np.array_equal(batched[:40, :40], single)
 
 
-def test_what_cannot_be_checked_is_told() -> None:
+def test_invalid_comparisons_raise() -> None:
     with pytest.raises(ValueError, match="6000 points make 36000000 pairs"):
         check_order(lambda x, y: x - y, range(6000))
-    with pytest.raises(ValueError, match=r"gave shape \(\) for 4 pairs"):
+    with pytest.raises(ValueError, match=r"returned shape \(\) for 4 pairs"):
         check_order(lambda x, y: 0.0, np.zeros(2), batched=True)
     with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
         check_comparisons(np.zeros((2, 3)))
@@ -154,11 +153,11 @@ def test_what_cannot_be_checked_is_told() -> None:
 
 @given(st.lists(st.integers(-3, 3), max_size=30))
 def test_sorting_with_a_comparator_is_sorting_by_score(g: list[int]) -> None:
-    expected = sorted(range(len(g)), key=lambda place: -g[place])
+    expected = sorted(range(len(g)), key=lambda index: -g[index])
     assert sort_by_comparator(g, lambda x, y: np.tanh(x - y)) == expected
 
 
-def test_points_without_a_comparison_cannot_be_sorted() -> None:
+def test_sorting_incomparable_points_raises() -> None:
     with pytest.raises(ValueError, match=r"r\(x1, x0\) is not a number"):
         sort_by_comparator([1.0, np.nan], lambda x, y: x - y)
 
@@ -167,8 +166,8 @@ def test_misrepresented_pairs_are_found_both_ways() -> None:
     def at_least(x: int, y: int) -> bool:
         return x >= y
 
-    assert misrepresented([Fraction(1, 3), Fraction(2, 3)], [1, 2], at_least) is None
-    assert misrepresented([0, 0], [1, 2], at_least) == (0, 1)  # g says equal
-    assert misrepresented([1, 0], [5, 5], at_least) == (1, 0)  # g says different
+    assert find_misrepresented_pair([Fraction(1, 3), Fraction(2, 3)], [1, 2], at_least) is None
+    assert find_misrepresented_pair([0, 0], [1, 2], at_least) == (0, 1)  # g is equal, x is not
+    assert find_misrepresented_pair([1, 0], [5, 5], at_least) == (1, 0)  # g differs, x does not
     with pytest.raises(ValueError, match="1 scores for 2 points"):
-        misrepresented([1], [1, 2], at_least)
+        find_misrepresented_pair([1], [1, 2], at_least)

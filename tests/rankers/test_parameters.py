@@ -85,8 +85,8 @@ def test_an_invalid_parameter_raises_with_its_name(
         (DirectRanker(max_steps=0), "max_steps is 0; give a whole number of at least 1, or None"),
         (DirectRanker(max_grad_norm=0), "max_grad_norm is 0; give a number above 0, or None"),
         (DirectRanker(callbacks=print), "callbacks is <built-in function print>; give a list of functions"),  # type: ignore[arg-type]
-        (DirectRanker(hidden_layers=b"64"), "hidden_layers is b'64'; give the widths"),
-        (DirectRanker(hidden_layers={64, 32}), "hidden_layers is .*; give the widths"),  # type: ignore[arg-type]
+        (DirectRanker(hidden_layers=b"64"), "hidden_layers is b'64'; pass the layer widths"),
+        (DirectRanker(hidden_layers={64, 32}), "hidden_layers is .*; pass the layer widths"),  # type: ignore[arg-type]
         (DirectRanker(checkpoint=3), "checkpoint is 3; give the path of a folder, or None"),  # type: ignore[arg-type]
         (LambdaMART(n_jobs=1.5), "n_jobs is 1.5; give a number of threads or processes, -1 for all"),  # type: ignore[arg-type]
         (LambdaMART(min_child_samples=10**10), "give a whole number from 1 to 2147483647"),

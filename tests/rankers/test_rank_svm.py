@@ -26,7 +26,7 @@ def pair_differences(data: RankingDataset, pairs: str = "all") -> tuple[Any, Any
     """x_i − x_j for each pair of the data as it is, and the pair's query."""
     table = pair_table(data.relevance, data.offsets, pairs=pairs)
     X = data.features.astype(np.float64)
-    return X[table.more] - X[table.less], table.query
+    return X[table.higher] - X[table.lower], table.query
 
 
 def literal_objective(

@@ -167,8 +167,8 @@ def test_an_interrupt_in_an_inner_fit_ends_the_outer_fit(
 ) -> None:
     n_calls = [0]
     monkeypatch.setattr(
-        "directranker.rankers.linear.rank_svm.run_plan",
-        press_ctrl_c_in(sys.modules["directranker.rankers.linear.rank_svm"].run_plan, 4, n_calls),
+        "directranker.rankers.linear.rank_svm.compute_cost",
+        press_ctrl_c_in(sys.modules["directranker.rankers.linear.rank_svm"].compute_cost, 4, n_calls),
     )
     with pytest.raises(KeyboardInterrupt):
         IESVMRank(random_state=0).fit(data)

@@ -67,11 +67,11 @@ def judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun
 def warn_if_constant(judged: JudgedRun, rules: Rules) -> None:
     """Say on standard error which metrics would be the same for any order."""
     from directranker.metrics import Metric
-    from directranker.metrics.blindness import why_blind
+    from directranker.metrics.constant_metrics import explain_constant_metric
 
     for name in rules.metrics:
         metric = Metric.parse(name, convention=rules.convention, **rules.changes)
-        blindness = why_blind(metric, judged.relevance, qid=judged.qid)
+        blindness = explain_constant_metric(metric, judged.relevance, qid=judged.qid)
         if blindness is not None:
             typer.echo(f"directranker: {blindness}", err=True)
 

@@ -1,8 +1,8 @@
-"""What training minimises: costs of pairs and of lists, each a formula with its gradient.
+"""Training objectives: pairwise and listwise costs, each with its exact gradient.
 
-An `Objective` is a cost with its choice of pairs, weights and mean. Called with one score per document it
-returns the cost and its exact gradient with respect to the scores, by compiled kernels over ragged queries;
-`torch_objective` is the same as a differentiable tensor, for other devices and for formulas of your own.
+An `Objective` is a cost with its pairs, weights and reduction. A call with one score per document returns the
+cost and its exact gradient with respect to the scores, computed by compiled kernels over ragged queries.
+`torch_objective` returns the same as a differentiable tensor, for other devices and for custom functions.
 
 >>> import numpy as np
 >>> objective = Objective("cross_entropy", pairs="all")

@@ -1,8 +1,7 @@
-"""The head's activation τ, compiled with its slope and as torch functions: r = τ(g(x) − g(y)).
+"""The head's activation τ in r = τ(g(x) − g(y)), compiled with its derivative and as torch functions.
 
-Each is odd and keeps the sign, which is what makes r an order (Theorem 1 of the DirectRanker paper). All but
-the identity and arcsinh stay between −1 and 1, so that (1 + r)/2 can be read as the probability that x goes
-first.
+Each τ is odd and sign-conserving, which makes r an order (Theorem 1 of the DirectRanker paper). All but the
+identity and arcsinh are bounded by −1 and 1, so (1 + r)/2 is the probability that x is ranked first.
 
 >>> activate(ACTIVATION_CODES["softsign"], -1.0)  # τ(−1) and τ′(−1)
 (-0.5, 0.25)
@@ -34,26 +33,26 @@ __all__ = [
     "activate_odds",
     "cross_entropy",
     "cross_entropy_of_odds",
-    "steepness_of",
+    "get_steepness",
 ]
 
 IDENTITY, TANH, HALF_TANH, SOFTSIGN, ARCTAN, ERF, ARCSINH = range(7)
 
-# The compiled τ below have the codes of their places in this table.
+# The code of a compiled τ is its index in this table.
 ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(ODD_ACTIVATIONS)
 ACTIVATION_CODES: Mapping[str, int] = MappingProxyType({name: code for code, name in enumerate(ACTIVATIONS)})
 UNBOUNDED = ("identity", "arcsinh")
 
 
 @inlined
-def steepness_of(activation: int) -> float:
-    """k, where τ(o) = tanh(k o/2); 0 for activations of another kind."""
+def get_steepness(activation: int) -> float:
+    """Return k where τ(o) = tanh(k o/2), and 0 for all other activations."""
     return 1.0 if activation == HALF_TANH else 2.0 if activation == TANH else 0.0
 
 
 @inlined
 def activate(activation: int, o: float) -> tuple[float, float]:
-    """τ(o) and τ′(o)."""
+    """Return τ(o) and τ′(o)."""
     if activation == IDENTITY:
         r, slope = o, 1.0
     elif activation == TANH:
@@ -76,12 +75,12 @@ def activate(activation: int, o: float) -> tuple[float, float]:
 
 @inlined
 def cross_entropy_of_erf(o: float) -> tuple[float, float]:
-    """−log(erfc(−o)/2) and its slope; far below 0, where erfc is nothing, by its asymptotic series."""
+    """Return −log(erfc(−o)/2) and its derivative; far below 0, where erfc underflows, by a series."""
     if o > -25.0:
-        behind = 0.5 * math.erfc(abs(o))
-        value = -math.log(behind) if o < 0.0 else -math.log1p(-behind)
-        share = behind if o < 0.0 else 1.0 - behind
-        slope = -math.exp(-o * o) / (math.sqrt(math.pi) * share)
+        tail = 0.5 * math.erfc(abs(o))
+        value = -math.log(tail) if o < 0.0 else -math.log1p(-tail)
+        probability = tail if o < 0.0 else 1.0 - tail
+        slope = -math.exp(-o * o) / (math.sqrt(math.pi) * probability)
     else:
         t = 0.5 / (o * o)
         series = 1.0 - t * (1.0 - 3.0 * t * (1.0 - 5.0 * t * (1.0 - 7.0 * t)))
@@ -92,9 +91,9 @@ def cross_entropy_of_erf(o: float) -> tuple[float, float]:
 
 @inlined
 def cross_entropy(activation: int, o: float) -> tuple[float, float]:
-    """−log((1 + τ(o))/2) and its slope in o, where 1 + τ(o) itself would round to nothing.
+    """Return −log((1 + τ(o))/2) and its derivative, exact even where 1 + τ(o) rounds to 0.
 
-    With τ(o) = tanh(o/2) it is RankNet's log(1 + e^−o), with tanh(o) log(1 + e^−2o).
+    With τ(o) = tanh(o/2) it is RankNet's log(1 + e^−o), with tanh(o) it is log(1 + e^−2o).
     """
     if activation == SOFTSIGN:
         if o < 0.0:
@@ -108,9 +107,9 @@ def cross_entropy(activation: int, o: float) -> tuple[float, float]:
     elif activation == ERF:
         value, slope = cross_entropy_of_erf(o)
     else:
-        steepness = steepness_of(activation)
+        steepness = get_steepness(activation)
         x = steepness * o
-        odds = math.exp(-abs(x))  # of the one behind
+        odds = math.exp(-abs(x))  # that the document with the lower score is ranked first
         value = max(-x, 0.0) + math.log1p(odds)
         slope = -steepness * (odds if x > 0.0 else 1.0) / (1.0 + odds)
     return value, slope
@@ -118,7 +117,7 @@ def cross_entropy(activation: int, o: float) -> tuple[float, float]:
 
 @inlined
 def activate_odds(steepness: float, odds: float) -> tuple[float, float]:
-    """τ(o) and τ′(o) for τ(o) = tanh(k o/2), from e^(−k o): the odds that the other document goes first.
+    """Return τ(o) and τ′(o) of τ(o) = tanh(k o/2), given e^(−k o): the odds of the other document.
 
     >>> activate_odds(1.0, 1.0)  # o = 0
     (0.0, 0.5)
@@ -129,15 +128,15 @@ def activate_odds(steepness: float, odds: float) -> tuple[float, float]:
 
 @inlined
 def cross_entropy_of_odds(steepness: float, odds: float) -> tuple[float, float]:
-    """−log((1 + τ(o))/2) and its slope in o, likewise."""
+    """Return −log((1 + τ(o))/2) and its derivative with respect to o, given e^(−k o)."""
     return math.log1p(odds), -steepness * odds / (1.0 + odds)
 
 
 def _cross_entropy_of_softsign(o: Tensor) -> Tensor:
-    # Each branch sees only its own side, so that neither spoils the other's gradient.
-    behind = torch.log(2 * (1 - o.clamp(max=0)))
-    ahead = -torch.log1p(-0.5 / (1 + o.clamp(min=0)))
-    return torch.where(o < 0, behind, ahead)
+    # Each branch is clamped to its own side, so that the unused one has no infinite gradient.
+    negative = torch.log(2 * (1 - o.clamp(max=0)))
+    positive = -torch.log1p(-0.5 / (1 + o.clamp(min=0)))
+    return torch.where(o < 0, negative, positive)
 
 
 TORCH_CROSS_ENTROPIES: Mapping[str, Activation] = MappingProxyType(

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.arrays import IntArray
-from directranker.metrics.sorting import FloatArray
+from directranker.arrays import FloatArray, IntArray
 
 __all__ = ["REDUCTIONS", "Batch", "Rule", "as_weights", "query_scales"]
 

@@ -1,13 +1,13 @@
-"""Which kernel an objective takes, and its run over a batch on all threads.
+"""The choice of the kernel for an objective, and its run over a batch on all threads.
 
 >>> from directranker.costs import Objective
->>> kernel_of(Objective(), weighted=False).__name__
+>>> select_kernel(Objective(), weighted=False).__name__
 'compare_by_exponentials'
->>> kernel_of(Objective("squared", head_activation="identity"), weighted=True).__name__
+>>> select_kernel(Objective("squared", head_activation="identity"), weighted=True).__name__
 'compare_by_moments'
->>> kernel_of(Objective("hinge", head_activation="identity"), weighted=True).__name__
+>>> select_kernel(Objective("hinge", head_activation="identity"), weighted=True).__name__
 'compare_by_margins'
->>> kernel_of(Objective(), weighted=True).__name__
+>>> select_kernel(Objective(), weighted=True).__name__
 'compare_pairs'
 """
 
@@ -19,49 +19,55 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.costs.activations import ACTIVATION_CODES
-from directranker.costs.batches import Batch, Rule
 from directranker.costs.exponential_kernel import compare_by_exponentials
-from directranker.costs.list_costs import LIST_COST_CODES, LIST_COSTS, list_targets, measure_lists
-from directranker.costs.margin_kernel import PAIRS_PER_DOCUMENT, compare_by_margins
+from directranker.costs.kernel_inputs import CostBatch, CostCodes
+from directranker.costs.list_costs import (
+    LIST_COST_CODES,
+    LIST_COSTS,
+    compute_list_costs,
+    compute_list_targets,
+)
+from directranker.costs.margin_kernel import MAX_LOOPED_PAIRS_PER_DOCUMENT, compare_by_margins
 from directranker.costs.moment_kernel import compare_by_moments
 from directranker.costs.pair_costs import COST_CODES, HINGE_COSTS, SQUARED_COSTS
 from directranker.costs.pair_kernel import compare_pairs
-from directranker.costs.plans import Plan
+from directranker.costs.plans import CostPlan
 from directranker.costs.sampled_pair_kernel import compare_sampled_pairs
-from directranker.costs.squared_kernel import compare_by_shares
-from directranker.metrics.sorting import FloatArray
-from directranker.pairs.swaps import no_swap_terms, swap_terms
+from directranker.costs.squared_kernel import compare_by_probabilities
+from directranker.pairs.swaps import compute_swap_terms, make_empty_swap_terms
 from directranker.pairs.weights import BY_SWAP, NO_WEIGHT
 
 if TYPE_CHECKING:
     from directranker.costs.objective import Objective
 
-__all__ = ["kernel_of", "run_plan"]
+__all__ = ["compute_cost", "select_kernel"]
 
-# Below this much work, pairs or documents, handing it to a thread costs more than it saves: in training,
-# torch's own threads keep the cores busy for a while after each operation, waiting for the next.
-PAIRS_WORTH_A_THREAD = 1_000_000
-DOCUMENTS_WORTH_A_THREAD = 20_000
+# With less work than this per thread, in pairs or documents, starting a thread costs more than it saves:
+# in training, torch's own threads keep the cores busy for a while after each operation.
+MIN_PAIRS_PER_THREAD = 1_000_000
+MIN_DOCUMENTS_PER_THREAD = 20_000
 
 Gradient = NDArray[np.floating[Any]]
 Scores = NDArray[np.floating[Any]]
 
 
-def run_plan(objective: Objective, plan: Plan, scores: Scores) -> tuple[FloatArray, Gradient]:
-    """What each query adds to the cost, and the gradient; nan for a query with a score that is not finite."""
+def compute_cost(objective: Objective, plan: CostPlan, scores: Scores) -> tuple[FloatArray, Gradient]:
+    """Return each query's summand of the cost, and the gradient; nan in queries with non-finite scores."""
     finite = np.isfinite(scores)
-    clean = finite.all()
-    by_place = plan.classes.by_place(scores if clean else np.where(finite, scores, 0))
-    batch = Batch(by_place, plan.classes.relevance, plan.weight_or_ones, plan.scale, plan.draws, plan.seed)
+    all_finite = finite.all()
+    sorted_scores = plan.classes.to_label_order(scores if all_finite else np.where(finite, scores, 0))
+    batch = CostBatch(
+        sorted_scores, plan.classes.relevance, plan.weight_or_ones, plan.scale, plan.n_draws, plan.seed
+    )
     costs, gradient = np.zeros(len(plan.scale)), np.zeros(len(scores))
     run = _run_lists if objective.cost in LIST_COSTS else _run_pairs
     run(objective, plan, batch, costs, gradient)
-    gradient = plan.classes.by_row(gradient)
-    if not clean:
-        query = plan.classes.query_of_place()
+    gradient = plan.classes.to_row_order(gradient)
+    if not all_finite:
+        query = plan.classes.query_of_rows()
         gradient[np.isin(query, query[~finite])] = np.nan
         costs[query[~finite]] = np.nan
     with np.errstate(over="ignore"):
@@ -69,75 +75,71 @@ def run_plan(objective: Objective, plan: Plan, scores: Scores) -> tuple[FloatArr
 
 
 def _run_lists(
-    objective: Objective, plan: Plan, batch: Batch, costs: FloatArray, gradient: FloatArray
+    objective: Objective, plan: CostPlan, batch: CostBatch, costs: FloatArray, gradient: FloatArray
 ) -> None:
     cost, layout = str(objective.cost), plan.classes.layout
-    code, targets = LIST_COST_CODES[cost], list_targets(cost, plan.classes)
+    code, targets = LIST_COST_CODES[cost], compute_list_targets(cost, plan.classes)
 
-    def work(first: int, last: int) -> None:
-        measure_lists(code, layout, batch, targets, first, last, costs, gradient)
+    def run_queries(first: int, last: int) -> None:
+        compute_list_costs(code, layout, batch, targets, first, last, costs, gradient)
 
-    run_in_parallel(work, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
+    run_in_parallel(run_queries, _cut_queries(np.diff(layout.offsets), MIN_DOCUMENTS_PER_THREAD))
 
 
 def _run_pairs(
-    objective: Objective, plan: Plan, batch: Batch, costs: FloatArray, gradient: FloatArray
+    objective: Objective, plan: CostPlan, batch: CostBatch, costs: FloatArray, gradient: FloatArray
 ) -> None:
-    rule, layout, swap = _rule(objective), plan.classes.layout, no_swap_terms()
-    if rule.weight == BY_SWAP and objective.named_weight is not None:
-        swap = swap_terms(objective.named_weight, plan.classes, batch.scores, objective.threshold)
-    kernel = kernel_of(objective, weighted=plan.weight is not None)
+    codes, layout, swap = _make_codes(objective), plan.classes.layout, make_empty_swap_terms()
+    if codes.weight == BY_SWAP and objective.named_weight is not None:
+        swap = compute_swap_terms(objective.named_weight, plan.classes, batch.scores, objective.threshold)
+    kernel = select_kernel(objective, weighted=plan.weight is not None)
 
     def compare_all(first: int, last: int) -> None:
-        kernel(rule, layout, batch, swap, first, last, costs, gradient)
+        kernel(codes, layout, batch, swap, first, last, costs, gradient)
 
-    def compare_drawn(first: int, last: int) -> None:
-        compare_sampled_pairs(rule, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
+    def compare_sampled(first: int, last: int) -> None:
+        compare_sampled_pairs(codes, layout, batch, swap, plan.n_pairs, first, last, costs, gradient)
 
     if kernel is compare_by_moments:
-        run_in_parallel(compare_all, _cuts(np.diff(layout.offsets), DOCUMENTS_WORTH_A_THREAD))
+        run_in_parallel(compare_all, _cut_queries(np.diff(layout.offsets), MIN_DOCUMENTS_PER_THREAD))
     else:
-        undrawn = np.where(plan.draws > 0, 0, plan.n_pairs)
+        work = np.where(plan.n_draws > 0, 0, plan.n_pairs)
         if kernel is compare_by_margins:
-            undrawn = np.minimum(undrawn, PAIRS_PER_DOCUMENT * np.diff(layout.offsets))
-        run_in_parallel(compare_all, _cuts(undrawn, PAIRS_WORTH_A_THREAD))
-    if plan.draws.any():
-        run_in_parallel(compare_drawn, _cuts(plan.draws, PAIRS_WORTH_A_THREAD))
+            work = np.minimum(work, MAX_LOOPED_PAIRS_PER_DOCUMENT * np.diff(layout.offsets))
+        run_in_parallel(compare_all, _cut_queries(work, MIN_PAIRS_PER_THREAD))
+    if plan.n_draws.any():
+        run_in_parallel(compare_sampled, _cut_queries(plan.n_draws, MIN_PAIRS_PER_THREAD))
 
 
-def kernel_of(objective: Objective, *, weighted: bool) -> Callable[..., None]:
-    """The fastest kernel for the pairs of an objective; `weighted` tells of weights of documents."""
-    plain = objective.pair_weight is None and not weighted
-    if objective.cost == "cross_entropy" and objective.head_activation in ("half_tanh", "tanh") and plain:
+def select_kernel(objective: Objective, *, weighted: bool) -> Callable[..., None]:
+    """Return the fastest kernel for the pairs of an objective, `weighted` where documents have weights."""
+    activation, pair_weight = objective.head_activation, objective.pair_weight
+    has_tanh = activation in ("half_tanh", "tanh")
+    has_separable_weight = pair_weight in (None, "label_difference")
+    if objective.cost == "cross_entropy" and has_tanh and pair_weight is None and not weighted:
         return compare_by_exponentials
-    separable = objective.pair_weight in (None, "label_difference")
-    if objective.cost in SQUARED_COSTS and objective.head_activation == "identity" and separable:
+    if objective.cost in SQUARED_COSTS and activation == "identity" and has_separable_weight:
         return compare_by_moments
-    if (
-        objective.cost in HINGE_COSTS
-        and objective.head_activation == "identity"
-        and objective.pair_weight is None
-    ):
+    if objective.cost in HINGE_COSTS and activation == "identity" and pair_weight is None:
         return compare_by_margins
-    bounded = objective.head_activation in ("half_tanh", "tanh")
-    if objective.cost in SQUARED_COSTS and bounded and separable and not weighted:
-        return compare_by_shares
+    if objective.cost in SQUARED_COSTS and has_tanh and has_separable_weight and not weighted:
+        return compare_by_probabilities
     return compare_pairs
 
 
-def _rule(objective: Objective) -> Rule:
+def _make_codes(objective: Objective) -> CostCodes:
     weight = objective.named_weight
-    return Rule(
+    return CostCodes(
         cost=COST_CODES[str(objective.cost)],
         activation=ACTIVATION_CODES[str(objective.head_activation)],
-        neighbours=int(objective.pairs == "adjacent"),
+        adjacent=int(objective.pairs == "adjacent"),
         weight=NO_WEIGHT if weight is None else weight.code,
     )
 
 
-def _cuts(work: IntArray, worth_a_thread: int) -> list[int]:
-    """Cut queries with so much work each into pieces for threads."""
-    parts = min(get_n_threads(), 1 + int(work.sum()) // worth_a_thread)
+def _cut_queries(work: IntArray, min_per_thread: int) -> list[int]:
+    """Cut queries into pieces of about equal work, one per thread."""
+    parts = min(get_n_threads(), 1 + int(work.sum()) // min_per_thread)
     if parts == 1:
         return [0, len(work)]
     return split_queries_evenly(np.concatenate([[0], np.cumsum(work)]), parts)

@@ -1,9 +1,9 @@
-"""The cross-entropy of all pairs with one exponential per document and hardly a logarithm, compiled.
+"""The cross-entropy of all pairs, compiled: one exponential per document and few logarithms.
 
-With τ(o) = tanh(o/2), or tanh(o) at twice the steepness, the pair (i, j) costs log(1 + q) with the slope
+With τ(o) = tanh(o/2), or tanh(o) at twice the steepness, the pair (i, j) costs log(1 + q) with the derivative
 −q/(1 + q), where q = e^(s_j − s_i) comes from `exponentials`. No logarithm is taken of a single pair: the
-factors 1 + q of a document j with several i are multiplied, and the logarithm is taken of the product before
-it can overflow. Queries whose scores lie too far apart take the loop that is stable for any scores.
+factors 1 + q of a document j over several i are multiplied, and the logarithm is taken of the product before
+it can overflow. Queries whose scores are too far apart take the general loop, which is stable for any scores.
 
 >>> from directranker.costs import Objective
 >>> scores = np.array([800.0, 0.0])
@@ -17,92 +17,103 @@ import math
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.compilation import compiled, compiled_fastmath
-from directranker.costs.activations import steepness_of
-from directranker.costs.batches import Batch, Rule
-from directranker.costs.exponentials import FAR_APART, take_exponentials
+from directranker.costs.activations import get_steepness
+from directranker.costs.exponentials import MAX_SPREAD, compute_exponentials
+from directranker.costs.kernel_inputs import CostBatch, CostCodes, is_skipped
 from directranker.costs.pair_kernel import compare_query
-from directranker.metrics.sorting import FloatArray
-from directranker.pairs.classes import Layout
+from directranker.metrics.sorting import max_group_size
+from directranker.pairs.classes import ClassLayout
 from directranker.pairs.sampling import lower_stop
 from directranker.pairs.swaps import SwapTerms
 
-__all__ = ["compare_by_exponentials"]
+__all__ = ["compare_by_exponentials", "compute_rows_per_log", "sum_logs_and_reset"]
 
-LARGEST_LOG = 700.0  # of a product of factors
-LARGE = 1e300  # of a product of numbers below 2
+MAX_LOG = 700.0  # of a product of factors 1 + q
+MAX_PRODUCT = 1e300  # of mantissas, each below 2
 MANTISSA_BITS, EXPONENT_OF_ONE = 52, 1023  # of a float64
 MANTISSA = 2**MANTISSA_BITS - 1
 
 
 @compiled_fastmath
-def meet_one(below: FloatArray, inverse: float, pulls: FloatArray, factors: FloatArray) -> float:
-    """A document with 1/e^s = `inverse` meets those below it: Σ q/(1 + q); shares and factors are noted."""
+def accumulate_one(below: FloatArray, inverse: float, slopes: FloatArray, factors: FloatArray) -> float:
+    """Compare a document with 1/e^s = `inverse` with the less relevant ones; return Σ q/(1 + q).
+
+    Each q/(1 + q) is added to `slopes`, and `factors` are multiplied by 1 + q.
+    """
     total = 0.0
-    for less in range(len(below)):
-        odds = below[less] * inverse
-        whole = 1.0 + odds
-        share = odds / whole
-        pulls[less] += share
-        factors[less] *= whole
-        total += share
+    for j in range(len(below)):
+        odds = below[j] * inverse
+        factor = 1.0 + odds
+        probability = odds / factor
+        slopes[j] += probability
+        factors[j] *= factor
+        total += probability
     return total
 
 
 @compiled_fastmath
-def meet_two(
-    below: FloatArray, inverse: float, other_inverse: float, pulls: FloatArray, factors: FloatArray
+def accumulate_two(
+    below: FloatArray, inverse: float, other_inverse: float, slopes: FloatArray, factors: FloatArray
 ) -> tuple[float, float]:
-    """Two documents meet those below them, as in `meet_one` but with one division for both.
+    """Compare two documents with the less relevant ones, as `accumulate_one` but with one division for both.
 
-    With a = 1 + q and b = 1 + q' both shares come from 1/(a b): q/a = q b/(a b), q'/b = q' a/(a b).
+    With a = 1 + q and b = 1 + q' both quotients come from 1/(a b): q/a = q b/(a b), q'/b = q' a/(a b).
     """
     total, other_total = 0.0, 0.0
-    for less in range(len(below)):
-        odds, other_odds = below[less] * inverse, below[less] * other_inverse
-        whole, other_whole = 1.0 + odds, 1.0 + other_odds
-        product = whole * other_whole
-        part = 1.0 / product
-        share, other_share = odds * other_whole * part, other_odds * whole * part
-        pulls[less] += share + other_share
-        factors[less] *= product
-        total += share
-        other_total += other_share
+    for j in range(len(below)):
+        odds, other_odds = below[j] * inverse, below[j] * other_inverse
+        factor, other_factor = 1.0 + odds, 1.0 + other_odds
+        product = factor * other_factor
+        reciprocal = 1.0 / product
+        probability = odds * other_factor * reciprocal
+        other_probability = other_odds * factor * reciprocal
+        slopes[j] += probability + other_probability
+        factors[j] *= product
+        total += probability
+        other_total += other_probability
     return total, other_total
 
 
 @compiled
-def meet(
+def accumulate_block(
     above: FloatArray,
-    above_pulls: FloatArray,
+    upper_slopes: FloatArray,
     below: FloatArray,
-    below_pulls: FloatArray,
+    lower_slopes: FloatArray,
     factors: FloatArray,
 ) -> None:
-    """Some documents meet those below them, all by their exponentials."""
-    for more in range(0, len(above) - 1, 2):
-        inverse, other_inverse = 1.0 / above[more], 1.0 / above[more + 1]
-        total, other_total = meet_two(below, inverse, other_inverse, below_pulls, factors)
-        above_pulls[more] -= total
-        above_pulls[more + 1] -= other_total
+    """Compare each of some documents with all of the less relevant ones, given their exponentials."""
+    for i in range(0, len(above) - 1, 2):
+        inverse, other_inverse = 1.0 / above[i], 1.0 / above[i + 1]
+        total, other_total = accumulate_two(below, inverse, other_inverse, lower_slopes, factors)
+        upper_slopes[i] -= total
+        upper_slopes[i + 1] -= other_total
     if len(above) % 2:
-        above_pulls[-1] -= meet_one(below, 1.0 / above[-1], below_pulls, factors)
+        upper_slopes[-1] -= accumulate_one(below, 1.0 / above[-1], lower_slopes, factors)
 
 
 @compiled
-def sum_of_logs(factors: FloatArray) -> float:
-    """Σ log of the factors, which are at least 1 and become 1 again.
+def compute_rows_per_log(spread: float) -> int:
+    """Return how many factors 1 + q, each below 2 e^spread, a product may have before its logarithm."""
+    return max(1, int(MAX_LOG / (spread + 0.7)))
+
+
+@compiled
+def sum_logs_and_reset(factors: FloatArray) -> float:
+    """Return Σ log of the factors, which are at least 1, and reset them to 1.
 
     A factor is 2^e · m with 1 ≤ m < 2: the e are summed, and a logarithm is only taken of a product of m.
     """
     bits = factors.view(np.int64)
     total, exponents, product = 0.0, 0, 1.0
-    for at in range(len(factors)):
-        exponents += (bits[at] >> MANTISSA_BITS) - EXPONENT_OF_ONE
-        bits[at] = (bits[at] & MANTISSA) | (EXPONENT_OF_ONE << MANTISSA_BITS)
-        product *= factors[at]
-        factors[at] = 1.0
-        if product > LARGE:
+    for index in range(len(factors)):
+        exponents += (bits[index] >> MANTISSA_BITS) - EXPONENT_OF_ONE
+        bits[index] = (bits[index] & MANTISSA) | (EXPONENT_OF_ONE << MANTISSA_BITS)
+        product *= factors[index]
+        factors[index] = 1.0
+        if product > MAX_PRODUCT:
             total += math.log(product)
             product = 1.0
     return total + math.log(product) + exponents * math.log(2.0)
@@ -110,62 +121,63 @@ def sum_of_logs(factors: FloatArray) -> float:
 
 @compiled
 def compare_by_exponentials(
-    rule: Rule,
-    layout: Layout,
-    batch: Batch,
+    codes: CostCodes,
+    layout: ClassLayout,
+    batch: CostBatch,
     swap: SwapTerms,
     first: int,
     last: int,
     costs: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """The queries `first:last`; weights of documents and pairs are not looked at."""
-    longest = 0
+    """Compare all pairs of the queries `first:last`, without weights of documents or pairs."""
+    longest = max_group_size(layout.offsets, first, last)
+    exponentials, slopes, factors = np.empty(longest), np.empty(longest), np.ones(longest)
+    steepness = get_steepness(codes.activation)
     for query in range(first, last):
-        longest = max(longest, layout.offsets[query + 1] - layout.offsets[query])
-    exponentials, pulls, factors = np.empty(longest), np.empty(longest), np.empty(longest)
-    factors[:] = 1.0
-    steepness = steepness_of(rule.activation)
-    for query in range(first, last):
+        if is_skipped(layout, batch, query):
+            continue
         start, stop = layout.offsets[query], layout.offsets[query + 1]
-        if batch.draws[query] > 0 or layout.first[query + 1] - layout.first[query] < 2:
+        spread = compute_exponentials(batch.scores[start:stop], steepness, exponentials)
+        if spread > MAX_SPREAD:
+            costs[query] = compare_query(codes, layout, batch, swap, query, gradient)
             continue
-        spread = take_exponentials(batch.scores[start:stop], steepness, exponentials)
-        if spread > FAR_APART:
-            costs[query] = compare_query(rule, layout, batch, swap, query, gradient)
-            continue
-        pulls[: stop - start] = 0.0
-        rows_per_log = max(1, int(LARGEST_LOG / (spread + 0.7)))  # a factor is below 2 e^spread
+        slopes[: stop - start] = 0.0
         costs[query] = batch.scale[query] * compare_classes(
-            rule, layout, query, rows_per_log, exponentials, pulls, factors
+            codes, layout, query, compute_rows_per_log(spread), exponentials, slopes, factors
         )
-        for at in range(stop - start):
-            gradient[start + at] = batch.scale[query] * steepness * pulls[at]
+        for index in range(stop - start):
+            gradient[start + index] = batch.scale[query] * steepness * slopes[index]
 
 
 @compiled
 def compare_classes(
-    rule: Rule,
-    layout: Layout,
+    codes: CostCodes,
+    layout: ClassLayout,
     query: int,
     rows_per_log: int,
     exponentials: FloatArray,
-    pulls: FloatArray,
+    slopes: FloatArray,
     factors: FloatArray,
 ) -> float:
-    """Each class with those that it meets; places are counted from the query's first."""
+    """Compare each class with the lower ones; positions are relative to the query's first document."""
     start, n = layout.offsets[query], layout.offsets[query + 1] - layout.offsets[query]
-    total, rows = 0.0, 0  # rows: how many factors a product may have by now
+    total, n_factors = 0.0, 0  # the largest number of factors that a product may have so far
     for upper in range(layout.first[query], layout.first[query + 1] - 1):
         begin = layout.starts[upper + 1] - start
-        stop = lower_stop(layout, query, upper, rule.neighbours) - start
-        more = layout.starts[upper] - start
-        while more < begin:
-            until = min(begin, more + rows_per_log - rows)
-            above, above_pulls = exponentials[more:until], pulls[more:until]
-            meet(above, above_pulls, exponentials[begin:stop], pulls[begin:stop], factors[begin:stop])
-            rows, more = rows + until - more, until
-            if rows == rows_per_log:
-                total += sum_of_logs(factors[:n])
-                rows = 0
-    return total + sum_of_logs(factors[:n])
+        stop = lower_stop(layout, query, upper, codes.adjacent) - start
+        i = layout.starts[upper] - start
+        while i < begin:
+            until = min(begin, i + rows_per_log - n_factors)
+            accumulate_block(
+                exponentials[i:until],
+                slopes[i:until],
+                exponentials[begin:stop],
+                slopes[begin:stop],
+                factors[begin:stop],
+            )
+            n_factors, i = n_factors + until - i, until
+            if n_factors == rows_per_log:
+                total += sum_logs_and_reset(factors[:n])
+                n_factors = 0
+    return total + sum_logs_and_reset(factors[:n])

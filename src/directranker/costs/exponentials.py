@@ -1,10 +1,10 @@
 """One exponential per document instead of one per pair, compiled.
 
-With τ(o) = tanh(k o/2) all that a pair needs is e^(−k o) = e^(k (s_j − top)) · 1/e^(k (s_i − top)), a product
-of two numbers that each belong to a document, as long as the scores do not lie too far apart.
+With τ(o) = tanh(k o/2) a pair needs only e^(−k o) = e^(k (s_j − max)) · 1/e^(k (s_i − max)), a product of one
+factor per document. It is exact as long as the scores of a query are not too far apart.
 
 >>> scores, exponentials = np.array([3.0, 1.0]), np.empty(2)
->>> take_exponentials(scores, 1.0, exponentials)
+>>> compute_exponentials(scores, 1.0, exponentials)
 2.0
 >>> exponentials.round(4)
 array([1.    , 0.1353])
@@ -16,22 +16,22 @@ import math
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.compilation import compiled
-from directranker.metrics.sorting import FloatArray
 
-__all__ = ["FAR_APART", "take_exponentials"]
+__all__ = ["MAX_SPREAD", "compute_exponentials"]
 
-FAR_APART = 300.0  # e^300 is far within a float64, and so are its inverse and the product of two
+MAX_SPREAD = 300.0  # e^300, its inverse and the product of two of them are all within the range of a float64
 
 
 @compiled
-def take_exponentials(scores: FloatArray, steepness: float, exponentials: FloatArray) -> float:
-    """Write e^(k (s − top)) and return k times the range of scores; beyond FAR_APART write nothing."""
-    top, bottom = -np.inf, np.inf
+def compute_exponentials(scores: FloatArray, steepness: float, exponentials: FloatArray) -> float:
+    """Write e^(k (s − max)) and return k times the range of the scores; above MAX_SPREAD, write nothing."""
+    highest, lowest = -np.inf, np.inf
     for score in scores:
-        top, bottom = max(top, score), min(bottom, score)
-    spread = steepness * (top - bottom)
-    if spread <= FAR_APART:
-        for at in range(len(scores)):
-            exponentials[at] = math.exp(steepness * (scores[at] - top))
+        highest, lowest = max(highest, score), min(lowest, score)
+    spread = steepness * (highest - lowest)
+    if spread <= MAX_SPREAD:
+        for index in range(len(scores)):
+            exponentials[index] = math.exp(steepness * (scores[index] - highest))
     return spread

@@ -1,4 +1,4 @@
-"""An objective: a cost, its pairs, its weights and its mean; called with scores, it gives the gradient.
+"""An objective: a cost with its pairs, weights and reduction; a call with scores returns cost and gradient.
 
 >>> objective = Objective("squared_difference", head_activation="tanh", pairs="adjacent")
 >>> scores = np.array([0.2, -0.1, 0.4], dtype=np.float32)
@@ -14,7 +14,7 @@ ValueError: cost 'cross_entrpy' is unknown; did you mean 'cross_entropy'? Choose
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
@@ -25,15 +25,15 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from directranker.costs.activations import ACTIVATIONS, UNBOUNDED
-from directranker.costs.batches import REDUCTIONS
-from directranker.costs.execution import run_plan
+from directranker.costs.execution import compute_cost
 from directranker.costs.list_costs import LIST_COSTS
 from directranker.costs.pair_costs import PAIR_COSTS, TorchPairCost
-from directranker.costs.plans import check_rows, plan_of
-from directranker.costs.tensors import PairTensors, tensor_cost
+from directranker.costs.plans import check_n_scores, plan_cost
+from directranker.costs.reductions import REDUCTIONS
+from directranker.costs.tensors import PairTensors, compute_tensor_cost
 from directranker.pairs.classes import QueryClasses
 from directranker.pairs.pair_table import check_pairs
-from directranker.pairs.weights import PairWeight, pair_weight_named
+from directranker.pairs.weights import PairWeight, parse_pair_weight
 from directranker.suggestions import describe_unknown_name
 
 __all__ = ["Objective", "ObjectiveResult"]
@@ -46,17 +46,17 @@ class ObjectiveResult:
     cost: float
     gradient: NDArray[np.floating[Any]]
     n_pairs: int
-    """How many pairs were compared; 0 for the costs of lists."""
+    """The number of compared pairs; 0 for list costs."""
     n_queries: int
-    """How many queries count in the cost: those that have pairs, or a list to order."""
+    """The number of queries that count in the cost: those that have something to order."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised, checked when it is made.
+    """The function that training minimises; its options are validated on construction.
 
-    A function of your own may stand for the cost, the activation or the weight; it is then computed by
-    torch's autograd instead of a compiled kernel.
+    The cost, the activation and the weight may be custom functions; torch's autograd then replaces the
+    compiled kernel.
 
     >>> mine = Objective(lambda r, y_i, y_j: (y_i - y_j) * (1 - r) ** 2, head_activation="tanh")
     >>> named = Objective("squared", head_activation="tanh", pair_weight="label_difference")
@@ -69,64 +69,64 @@ class Objective:
     """A name of `PAIR_COSTS` or `LIST_COSTS`, or a function of r, y_i and y_j, tensors over pairs."""
     _: KW_ONLY
     head_activation: str | Callable[[Tensor], Tensor] = "half_tanh"
-    """τ in r = τ(s_i − s_j): a name of `ACTIVATIONS` or a function, taken as sign(x) · τ(|x|) so that it is
-    odd. Costs of lists ignore it."""
+    """τ in r = τ(s_i − s_j): a name of `ACTIVATIONS`, or a function, which is made odd as sign(x) · τ(|x|).
+    List costs ignore it."""
     pairs: str = "all"
-    """"all" pairs of different labels, or "adjacent" classes only, among the labels of the query."""
+    """"all" pairs of different labels, or only those of "adjacent" labels among the labels of the query."""
     pair_weight: str | Callable[[PairTensors], Tensor] | None = None
     """None, "label_difference", "delta_ndcg", "delta_ndcg@10" or "delta_map", or a function.
 
-    Weights are constants to the gradient, and do not count as weights in a mean.
+    The gradient treats weights as constants; a mean is not divided by them.
     """
     max_pairs: int | None = None
-    """A query with more pairs is represented by so many, drawn with replacement; cost and gradient are
-    right on average. With the identity, the squared costs and the hinges need no cap: they are exact
-    in linear and in n log n time."""
+    """The maximum number of pairs per query. A query with more is represented by this many, sampled with
+    replacement, so that cost and gradient are unbiased. With the identity, the squared costs and the hinge
+    costs need no limit: they are exact in linear and in n log n time."""
     reduction: str = "queries"
-    """The mean over "queries" of each one's mean over its pairs, over "pairs" regardless of the query, or
-    the "sum"; with "root" the mean of a query counts by the root of its number of pairs, half-way between
-    the first two. Queries without pairs do not count. For costs of lists "queries" or "sum"."""
+    """"queries": the mean over queries of each query's mean over its pairs; "pairs": the mean over all pairs;
+    "root": a compromise, where a query's mean counts by the root of its number of pairs; or the "sum".
+    Queries without pairs do not count. List costs take "queries" or "sum"."""
     threshold: float = 1.0
-    """The lowest label that is relevant to "delta_map"."""
+    """The lowest label that "delta_map" counts as relevant."""
 
     def __post_init__(self) -> None:
-        _check_word("cost", self.cost, (*PAIR_COSTS, *LIST_COSTS))
-        _check_word("head_activation", self.head_activation, ACTIVATIONS)
-        _check_word("reduction", self.reduction, REDUCTIONS, or_function=False)
+        _check_name("cost", self.cost, (*PAIR_COSTS, *LIST_COSTS))
+        _check_name("head_activation", self.head_activation, ACTIVATIONS)
+        _check_name("reduction", self.reduction, REDUCTIONS, or_function=False)
         check_pairs(self.pairs, self.max_pairs)
         if self.pair_weight is not None and not callable(self.pair_weight):
-            pair_weight_named(self.pair_weight)
+            parse_pair_weight(self.pair_weight)
         if not np.isfinite(self.threshold):
-            raise ValueError(f"threshold is {self.threshold}; give the lowest label that is relevant")
+            raise ValueError(f"threshold is {self.threshold}; pass the lowest label that is relevant")
         if self.cost in LIST_COSTS:
             self._check_list_options()
         if self.cost == "cross_entropy" and self.head_activation in UNBOUNDED:
             raise ValueError(
                 "cost 'cross_entropy' takes (1 + r)/2 as a probability, but with head_activation "
-                f"{self.head_activation!r} r has no bounds; take 'half_tanh', which is RankNet's, or 'tanh'"
+                f"{self.head_activation!r} r is unbounded; use 'half_tanh', as RankNet does, or 'tanh'"
             )
 
     def _check_list_options(self) -> None:
         for name, default in (("pairs", "all"), ("pair_weight", None), ("max_pairs", None)):
             if getattr(self, name) != default:
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} has no meaning for the cost {self.cost!r}, which looks "
-                    f"at whole lists; leave it out, or take one of {', '.join(map(repr, PAIR_COSTS))}"
+                    f"{name}={getattr(self, name)!r} does not apply to the list cost {self.cost!r}; "
+                    f"leave it out, or use one of {', '.join(map(repr, PAIR_COSTS))}"
                 )
         if self.reduction in ("root", "pairs"):
             raise ValueError(
-                f"reduction={self.reduction!r}: {self.cost!r} has no pairs; take 'queries' or 'sum'"
+                f"reduction={self.reduction!r}: {self.cost!r} has no pairs; use 'queries' or 'sum'"
             )
 
     @property
     def is_compiled(self) -> bool:
-        """Whether all parts are named ones, for which there are compiled kernels."""
+        """Whether cost, activation and weight are all given by name, so that a compiled kernel exists."""
         return not any(map(callable, (self.cost, self.head_activation, self.pair_weight)))
 
     @cached_property
     def named_weight(self) -> PairWeight | None:
-        """The pair weight, if it is a named one."""
-        return pair_weight_named(self.pair_weight) if isinstance(self.pair_weight, str) else None
+        """The pair weight, if it is given by name."""
+        return parse_pair_weight(self.pair_weight) if isinstance(self.pair_weight, str) else None
 
     def __call__(
         self,
@@ -138,40 +138,40 @@ class Objective:
         document_weight: ArrayLike | None = None,
         seed: int | None = None,
     ) -> ObjectiveResult:
-        """The cost of float32 or float64 scores and its gradient, summed in float64 on all threads.
+        """Return the cost of float32 or float64 scores and its gradient, summed in float64 on all threads.
 
-        Query q has the rows `offsets[q]:offsets[q + 1]`; without offsets all rows are one list. Instead of
-        both, `classes_of` of them may be given, which spares checking and ordering them again. A pair weighs
-        its query's weight times those of both documents. `seed` decides the draws where `max_pairs` is
-        exceeded. Scores that are not finite make the cost nan, and the gradient of their query.
+        Query q has the rows `offsets[q]:offsets[q + 1]`; without offsets all rows are one query. The result
+        of `group_by_label` may replace both, which avoids validating and sorting them again. The weight of a
+        pair is its query's weight times those of both documents. `seed` determines the sample where
+        `max_pairs` is exceeded. A score that is not finite makes the cost and the gradient of its query nan.
         """
-        array = _as_scores(scores)
-        plan = plan_of(
+        array = _validate_scores(scores)
+        plan = plan_cost(
             self, relevance, offsets, query_weight=query_weight, document_weight=document_weight, seed=seed
         )
-        check_rows(len(array), plan)
+        check_n_scores(len(array), plan)
         if self.is_compiled:
-            costs, gradient = run_plan(self, plan, array)
+            costs, gradient = compute_cost(self, plan, array)
             cost = float(costs.sum())
         else:
             leaf = torch.tensor(array, requires_grad=True)
-            total = tensor_cost(self, plan, leaf)
+            total = compute_tensor_cost(self, plan, leaf)
             (slopes,) = torch.autograd.grad(total, leaf)
             cost, gradient = total.item(), slopes.numpy()
         return ObjectiveResult(cost, gradient, int(plan.n_compared.sum()), plan.n_queries)
 
 
-def _check_word(name: str, word: object, known: Any, *, or_function: bool = True) -> None:
-    if or_function and callable(word):
+def _check_name(name: str, value: object, known: Collection[str], *, or_function: bool = True) -> None:
+    if or_function and callable(value):
         return
-    if not isinstance(word, str) or word not in known:
-        raise ValueError(describe_unknown_name(name, word, known))
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(describe_unknown_name(name, value, known))
 
 
-def _as_scores(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+def _validate_scores(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     array = np.asarray(scores)
     if array.dtype not in (np.float32, np.float64):
-        raise TypeError(f"scores have dtype {array.dtype}; give float32 or float64")
+        raise TypeError(f"scores have dtype {array.dtype}; pass float32 or float64")
     if array.ndim != 1:
-        raise ValueError(f"scores have shape {array.shape}; give one score per document, shape (n,)")
+        raise ValueError(f"scores have shape {array.shape}; pass one score per document, shape (n,)")
     return array

@@ -1,11 +1,11 @@
-"""The costs of a pair, compiled with their slope and as torch functions.
+"""Pairwise costs, compiled with their derivative and as torch functions.
 
 A pair has r = τ(g(x) − g(y)) with x the more relevant document, and the labels y_i > y_j.
 
-    squared             (1 − r)²             the paper's simplest, for labels that differ by 1
+    squared             (1 − r)²             the paper's simplest cost, for labels that differ by 1
     squared_difference  (y_i − y_j − r)²     the cost behind the paper's published rows
-    relevance_weighted  y_i (1 − r)²         the paper's for synthetic data; labels from 0 on
-    cross_entropy       −log((1 + r)/2)      RankNet's with τ = half_tanh; stable in `activations`
+    relevance_weighted  y_i (1 − r)²         the paper's cost on synthetic data, for labels ≥ 0
+    cross_entropy       −log((1 + r)/2)      RankNet's with τ = half_tanh; see `activations`
     hinge               max(0, 1 − r)
     squared_hinge       max(0, 1 − r)²       RankSVM's, with τ = identity
     exponential         exp(−r)
@@ -80,7 +80,7 @@ TORCH_PAIR_COSTS: Mapping[str, TorchPairCost] = MappingProxyType(
 
 @inlined
 def pair_cost(cost: int, r: float, y_i: float, y_j: float) -> tuple[float, float]:
-    """A pair's cost and its slope in r; for the cross-entropy see `cross_entropy`."""
+    """Return a pair's cost and its derivative with respect to r; not for the cross-entropy."""
     if cost == SQUARED:
         value, slope = (1.0 - r) * (1.0 - r), -2.0 * (1.0 - r)
     elif cost == SQUARED_DIFFERENCE:
@@ -90,8 +90,8 @@ def pair_cost(cost: int, r: float, y_i: float, y_j: float) -> tuple[float, float
     elif cost == HINGE:
         value, slope = (1.0 - r, -1.0) if r < 1.0 else (0.0, 0.0)
     elif cost == SQUARED_HINGE:
-        missing = max(0.0, 1.0 - r)
-        value, slope = missing * missing, -2.0 * missing
+        shortfall = max(0.0, 1.0 - r)
+        value, slope = shortfall * shortfall, -2.0 * shortfall
     else:
         value, slope = math.exp(-r), -math.exp(-r)
     return value, slope
@@ -101,7 +101,7 @@ def pair_cost(cost: int, r: float, y_i: float, y_j: float) -> tuple[float, float
 def pair_cost_of_difference(
     cost: int, activation: int, o: float, y_i: float, y_j: float
 ) -> tuple[float, float]:
-    """A pair's cost and its slope in o = g(x) − g(y)."""
+    """Return a pair's cost and its derivative with respect to o = g(x) − g(y)."""
     if cost == CROSS_ENTROPY:
         value, slope = cross_entropy(activation, o)
     else:
@@ -115,7 +115,7 @@ def pair_cost_of_difference(
 def pair_cost_of_odds(
     cost: int, steepness: float, odds: float, y_i: float, y_j: float
 ) -> tuple[float, float]:
-    """The same from e^(−k o), for τ(o) = tanh(k o/2)."""
+    """Return the same given e^(−k o), for τ(o) = tanh(k o/2)."""
     if cost == CROSS_ENTROPY:
         value, slope = cross_entropy_of_odds(steepness, odds)
     else:

@@ -1,6 +1,6 @@
-"""Any cost over any pairs with any weight, compiled: in time linear in the pairs.
+"""Any cost over any pairs with any weight, compiled: linear in the pairs.
 
-Each pair is looked at once. Its cost goes to the query's sum, its slope to the gradients of both documents.
+Each pair is visited once. Its cost is added to the query's sum, its derivative to both documents' gradients.
 
 >>> from directranker.costs import Objective
 >>> Objective("hinge", head_activation="identity")(np.array([0.25, 0.0]), [1, 0])  # 1 − 0.25
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.compilation import compiled
-from directranker.costs.activations import steepness_of
-from directranker.costs.batches import Batch, Rule
-from directranker.costs.exponentials import FAR_APART, take_exponentials
+from directranker.costs.activations import get_steepness
+from directranker.costs.exponentials import MAX_SPREAD, compute_exponentials
+from directranker.costs.kernel_inputs import CostBatch, CostCodes, is_skipped
 from directranker.costs.pair_costs import pair_cost_of_difference, pair_cost_of_odds
-from directranker.metrics.sorting import FloatArray
-from directranker.pairs.classes import Layout
+from directranker.pairs.classes import ClassLayout
 from directranker.pairs.sampling import lower_stop
 from directranker.pairs.swaps import SwapTerms, swap_weight
 from directranker.pairs.weights import BY_LABELS, BY_SWAP
@@ -26,103 +26,117 @@ __all__ = ["compare_pairs", "compare_query"]
 
 
 @compiled
-def weigh_stretch(
-    rule: Rule, batch: Batch, swap: SwapTerms, more: int, begin: int, stop: int, result: FloatArray
+def weigh_range(
+    codes: CostCodes, batch: CostBatch, swap: SwapTerms, i: int, begin: int, stop: int, result: FloatArray
 ) -> None:
-    """Write the weights of the pairs of one place with all from `begin` to `stop`."""
-    # Arrays are taken out of tuples first: in a loop each look would count references up and down.
+    """Write the weights of the pairs of document i with the documents `begin:stop`."""
+    # Arrays are taken out of tuples first: inside a loop each access would count references up and down.
     weights, labels = batch.weight[begin:stop], batch.relevance[begin:stop]
-    w_i, y_i = batch.weight[more], batch.relevance[more]
-    for at in range(stop - begin):
-        result[at] = w_i * weights[at] * (y_i - labels[at] if rule.weight == BY_LABELS else 1.0)
-    if rule.weight == BY_SWAP:
-        v_i, rank_i, upper_i, lower_i = swap.value[more], swap.rank[more], swap.upper[more], swap.lower[more]
+    w_i, y_i = batch.weight[i], batch.relevance[i]
+    for index in range(stop - begin):
+        result[index] = w_i * weights[index] * (y_i - labels[index] if codes.weight == BY_LABELS else 1.0)
+    if codes.weight == BY_SWAP:
+        v_i, rank_i, upper_i, lower_i = swap.value[i], swap.rank[i], swap.upper[i], swap.lower[i]
         values, ranks = swap.value[begin:stop], swap.rank[begin:stop]
         uppers, lowers = swap.upper[begin:stop], swap.lower[begin:stop]
-        for at in range(stop - begin):
-            result[at] *= swap_weight(
-                v_i - values[at], rank_i - ranks[at], upper_i + lowers[at], uppers[at] + lower_i
+        for index in range(stop - begin):
+            result[index] *= swap_weight(
+                v_i - values[index], rank_i - ranks[index], upper_i + lowers[index], uppers[index] + lower_i
             )
 
 
 @compiled
-def compare_stretch(
-    rule: Rule, batch: Batch, more: int, begin: int, stop: int, weights: FloatArray, pulls: FloatArray
+def compare_range(
+    codes: CostCodes,
+    batch: CostBatch,
+    i: int,
+    begin: int,
+    stop: int,
+    weights: FloatArray,
+    slopes: FloatArray,
 ) -> float:
-    """One place with all from `begin` to `stop`: the cost; `pulls` gets the slopes in the differences."""
+    """Compare document i with `begin:stop`; return the cost, write derivatives in s_i − s_j to `slopes`."""
     scores, labels = batch.scores[begin:stop], batch.relevance[begin:stop]
-    s_i, y_i, total = batch.scores[more], batch.relevance[more], 0.0
-    for at in range(stop - begin):
-        value, slope = pair_cost_of_difference(rule.cost, rule.activation, s_i - scores[at], y_i, labels[at])
-        total += weights[at] * value
-        pulls[at] = weights[at] * slope
+    s_i, y_i, total = batch.scores[i], batch.relevance[i], 0.0
+    for index in range(stop - begin):
+        value, slope = pair_cost_of_difference(
+            codes.cost, codes.activation, s_i - scores[index], y_i, labels[index]
+        )
+        total += weights[index] * value
+        slopes[index] = weights[index] * slope
     return total
 
 
 @compiled
-def compare_stretch_by_odds(
-    rule: Rule,
-    batch: Batch,
-    more: int,
+def compare_range_by_odds(
+    codes: CostCodes,
+    batch: CostBatch,
+    i: int,
     begin: int,
     stop: int,
     above: float,
     below: FloatArray,
     weights: FloatArray,
-    pulls: FloatArray,
+    slopes: FloatArray,
 ) -> float:
     """The same from the exponentials of both sides, without one for each pair."""
-    labels, y_i, total = batch.relevance[begin:stop], batch.relevance[more], 0.0
-    inverse, steepness = 1.0 / above, steepness_of(rule.activation)
-    for at in range(stop - begin):
-        value, slope = pair_cost_of_odds(rule.cost, steepness, below[at] * inverse, y_i, labels[at])
-        total += weights[at] * value
-        pulls[at] = weights[at] * slope
+    labels, y_i, total = batch.relevance[begin:stop], batch.relevance[i], 0.0
+    inverse, steepness = 1.0 / above, get_steepness(codes.activation)
+    for index in range(stop - begin):
+        value, slope = pair_cost_of_odds(codes.cost, steepness, below[index] * inverse, y_i, labels[index])
+        total += weights[index] * value
+        slopes[index] = weights[index] * slope
     return total
 
 
 @compiled
 def compare_query(
-    rule: Rule, layout: Layout, batch: Batch, swap: SwapTerms, query: int, gradient: FloatArray
+    codes: CostCodes,
+    layout: ClassLayout,
+    batch: CostBatch,
+    swap: SwapTerms,
+    query: int,
+    gradient: FloatArray,
 ) -> float:
-    """All pairs of one query: the cost, and the gradient added, both times the query's scale."""
+    """Compare all pairs of a query; return the cost and add the gradient, both times the query's scale."""
     start, end = layout.offsets[query], layout.offsets[query + 1]
-    total, scale, steepness = 0.0, float(batch.scale[query]), steepness_of(rule.activation)
+    total, scale, steepness = 0.0, float(batch.scale[query]), get_steepness(codes.activation)
     n = end - start
-    weights, pulls, exponentials = np.empty(n), np.empty(n), np.empty(n)
+    weights, slopes, exponentials = np.empty(n), np.empty(n), np.empty(n)
     by_odds = (
-        steepness > 0.0 and take_exponentials(batch.scores[start:end], steepness, exponentials) <= FAR_APART
+        steepness > 0.0
+        and compute_exponentials(batch.scores[start:end], steepness, exponentials) <= MAX_SPREAD
     )
     for upper in range(layout.first[query], layout.first[query + 1] - 1):
-        begin, stop = layout.starts[upper + 1], lower_stop(layout, query, upper, rule.neighbours)
-        pushed, below = gradient[begin:stop], exponentials[begin - start : stop - start]
-        for more in range(layout.starts[upper], begin):
-            weigh_stretch(rule, batch, swap, more, begin, stop, weights)
+        begin, stop = layout.starts[upper + 1], lower_stop(layout, query, upper, codes.adjacent)
+        lower_gradient, below = gradient[begin:stop], exponentials[begin - start : stop - start]
+        for i in range(layout.starts[upper], begin):
+            weigh_range(codes, batch, swap, i, begin, stop, weights)
             if by_odds:
-                above = exponentials[more - start]
-                total += compare_stretch_by_odds(rule, batch, more, begin, stop, above, below, weights, pulls)
+                above = exponentials[i - start]
+                total += compare_range_by_odds(codes, batch, i, begin, stop, above, below, weights, slopes)
             else:
-                total += compare_stretch(rule, batch, more, begin, stop, weights, pulls)
-            pull = 0.0
-            for at in range(stop - begin):
-                pull += pulls[at]
-                pushed[at] -= scale * pulls[at]
-            gradient[more] += scale * pull
+                total += compare_range(codes, batch, i, begin, stop, weights, slopes)
+            slope_sum = 0.0
+            for index in range(stop - begin):
+                slope_sum += slopes[index]
+                lower_gradient[index] -= scale * slopes[index]
+            gradient[i] += scale * slope_sum
     return scale * total
 
 
 @compiled
 def compare_pairs(
-    rule: Rule,
-    layout: Layout,
-    batch: Batch,
+    codes: CostCodes,
+    layout: ClassLayout,
+    batch: CostBatch,
     swap: SwapTerms,
     first: int,
     last: int,
     costs: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """All pairs of the queries `first:last`, but for those whose pairs are drawn."""
+    """Compare all pairs of the queries `first:last`."""
     for query in range(first, last):
-        if batch.draws[query] == 0:
-            costs[query] = compare_query(rule, layout, batch, swap, query, gradient)
+        if not is_skipped(layout, batch, query):
+            costs[query] = compare_query(codes, layout, batch, swap, query, gradient)

@@ -1,6 +1,6 @@
-"""Any cost over pairs drawn at random, compiled: for lists with more pairs than one wants to look at.
+"""Any cost over randomly sampled pairs, compiled: for queries with too many pairs to compare them all.
 
-A drawn pair stands for as many as the query has per draw, so cost and gradient are right on average.
+A sampled pair represents n_pairs / n_draws pairs of its query, so cost and gradient are unbiased.
 
 >>> from directranker.costs import Objective
 >>> capped = Objective("hinge", head_activation="identity", max_pairs=5)
@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import compiled
-from directranker.costs.batches import Batch, Rule
+from directranker.costs.kernel_inputs import CostBatch, CostCodes
 from directranker.costs.pair_costs import pair_cost_of_difference
-from directranker.metrics.sorting import FloatArray
-from directranker.pairs.classes import Layout
+from directranker.pairs.classes import ClassLayout
 from directranker.pairs.sampling import sample_pairs
 from directranker.pairs.swaps import SwapTerms, swap_weight
 from directranker.pairs.weights import BY_LABELS, BY_SWAP
@@ -27,9 +26,9 @@ __all__ = ["compare_sampled_pairs"]
 
 @compiled
 def compare_sampled_pairs(
-    rule: Rule,
-    layout: Layout,
-    batch: Batch,
+    codes: CostCodes,
+    layout: ClassLayout,
+    batch: CostBatch,
     swap: SwapTerms,
     n_pairs: IntArray,
     first: int,
@@ -37,52 +36,62 @@ def compare_sampled_pairs(
     costs: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """The drawn pairs of the queries `first:last`, but for those whose pairs are all compared."""
-    longest = 0
+    """Sample and compare pairs of those of the queries `first:last` that have draws."""
+    max_draws = 0
     for query in range(first, last):
-        longest = max(longest, batch.draws[query])
-    mores, lesses = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
-    weights, pulls = np.empty(longest), np.empty(longest)
+        max_draws = max(max_draws, batch.n_draws[query])
+    higher, lower = np.empty(max_draws, dtype=np.int64), np.empty(max_draws, dtype=np.int64)
+    weights, slopes = np.empty(max_draws), np.empty(max_draws)
     for query in range(first, last):
-        n = batch.draws[query]
+        n = batch.n_draws[query]
         if n == 0:
             continue
-        sample_pairs(layout, query, rule.neighbours, batch.seed, mores[:n], lesses[:n])
-        weigh_listed(rule, batch, swap, mores[:n], lesses[:n], weights)
+        sample_pairs(layout, query, codes.adjacent, batch.seed, higher[:n], lower[:n])
+        weigh_sampled(codes, batch, swap, higher[:n], lower[:n], weights)
         scale = batch.scale[query] * (n_pairs[query] / n)
-        costs[query] = scale * compare_listed(rule, batch, mores[:n], lesses[:n], weights, pulls)
-        for at in range(n):
-            gradient[mores[at]] += scale * pulls[at]
-            gradient[lesses[at]] -= scale * pulls[at]
+        costs[query] = scale * compare_sampled(codes, batch, higher[:n], lower[:n], weights, slopes)
+        for pair in range(n):
+            gradient[higher[pair]] += scale * slopes[pair]
+            gradient[lower[pair]] -= scale * slopes[pair]
 
 
 @compiled
-def weigh_listed(
-    rule: Rule, batch: Batch, swap: SwapTerms, mores: IntArray, lesses: IntArray, result: FloatArray
+def weigh_sampled(
+    codes: CostCodes,
+    batch: CostBatch,
+    swap: SwapTerms,
+    higher: IntArray,
+    lower: IntArray,
+    result: FloatArray,
 ) -> None:
-    """Write the weights of some pairs of places."""
+    """Write the weights of the pairs of positions `higher`, `lower`."""
     weights, labels = batch.weight, batch.relevance
     values, ranks, uppers, lowers = swap.value, swap.rank, swap.upper, swap.lower
-    for at in range(len(mores)):
-        more, less = mores[at], lesses[at]
-        result[at] = weights[more] * weights[less]
-        if rule.weight == BY_LABELS:
-            result[at] *= labels[more] - labels[less]
-        elif rule.weight == BY_SWAP:
-            ahead, behind = uppers[more] + lowers[less], uppers[less] + lowers[more]
-            result[at] *= swap_weight(values[more] - values[less], ranks[more] - ranks[less], ahead, behind)
+    for pair in range(len(higher)):
+        i, j = higher[pair], lower[pair]
+        result[pair] = weights[i] * weights[j]
+        if codes.weight == BY_LABELS:
+            result[pair] *= labels[i] - labels[j]
+        elif codes.weight == BY_SWAP:
+            ahead, behind = uppers[i] + lowers[j], uppers[j] + lowers[i]
+            result[pair] *= swap_weight(values[i] - values[j], ranks[i] - ranks[j], ahead, behind)
 
 
 @compiled
-def compare_listed(
-    rule: Rule, batch: Batch, mores: IntArray, lesses: IntArray, weights: FloatArray, pulls: FloatArray
+def compare_sampled(
+    codes: CostCodes,
+    batch: CostBatch,
+    higher: IntArray,
+    lower: IntArray,
+    weights: FloatArray,
+    slopes: FloatArray,
 ) -> float:
-    """Some pairs of places: the cost; `pulls` gets the slopes in the differences."""
+    """Compare these pairs; return the cost and write its derivatives in s_i − s_j to `slopes`."""
     scores, labels, total = batch.scores, batch.relevance, 0.0
-    for at in range(len(mores)):
-        more, less = mores[at], lesses[at]
-        o, y_i, y_j = scores[more] - scores[less], labels[more], labels[less]
-        value, slope = pair_cost_of_difference(rule.cost, rule.activation, o, y_i, y_j)
-        total += weights[at] * value
-        pulls[at] = weights[at] * slope
+    for pair in range(len(higher)):
+        i, j = higher[pair], lower[pair]
+        o, y_i, y_j = scores[i] - scores[j], labels[i], labels[j]
+        value, slope = pair_cost_of_difference(codes.cost, codes.activation, o, y_i, y_j)
+        total += weights[pair] * value
+        slopes[pair] = weights[pair] * slope
     return total

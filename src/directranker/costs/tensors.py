@@ -1,6 +1,6 @@
-"""The same objectives in torch alone: differentiable, on any device, with functions of your own.
+"""The objectives in pure torch: differentiable, on any device, with custom functions.
 
-Pairs are lists of indices, never a padded matrix. The numbers are those of the compiled kernels.
+Pairs are index tensors, never a padded matrix. The results are those of the compiled kernels.
 
 >>> from directranker.costs import Objective
 >>> scores = torch.tensor([0.0, 0.0, 1.0], requires_grad=True)
@@ -13,32 +13,34 @@ Pairs are lists of indices, never a padded matrix. The numbers are those of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from directranker.costs.activations import ACTIVATIONS, TORCH_CROSS_ENTROPIES
-from directranker.costs.list_costs import LIST_COSTS, list_targets
+from directranker.costs.list_costs import LIST_COSTS, compute_list_targets
 from directranker.costs.pair_costs import TORCH_PAIR_COSTS
-from directranker.costs.plans import Plan, check_rows, plan_of
-from directranker.nn.odd_activations import mirrored
+from directranker.costs.plans import CostPlan, check_n_scores, plan_cost
+from directranker.nn.odd_activations import make_odd
 from directranker.pairs.classes import QueryClasses
-from directranker.pairs.pair_table import table_of_places
-from directranker.pairs.tensor_swaps import Ranking, ranking_of, tensor_swap_weight
+from directranker.pairs.pair_table import build_pair_table
+from directranker.pairs.tensor_swaps import TensorRanking, compute_swap_weights, rank_by_score
 
 if TYPE_CHECKING:
     from directranker.costs.objective import Objective
 
-__all__ = ["PairTensors", "tensor_cost", "torch_objective"]
+__all__ = ["PairTensors", "compute_tensor_cost", "torch_objective"]
+
+Values = TypeVar("Values")
 
 
 @dataclass(frozen=True)
 class PairTensors:
-    """What a weight of your own is given: tensors with one entry per pair, i the more relevant document.
+    """The argument of a custom pair weight: tensors with one entry per pair, i the more relevant document.
 
     >>> from directranker.costs import Objective
     >>> by_rank = Objective(pair_weight=lambda pairs: 1 / torch.minimum(pairs.rank_i, pairs.rank_j))
@@ -51,7 +53,7 @@ class PairTensors:
     s_i: Tensor
     s_j: Tensor
     rank_i: Tensor
-    """The rank in the query's current order by falling score, from 1 on."""
+    """The rank of i in the query by falling score, starting at 1."""
     rank_j: Tensor
     query: Tensor
 
@@ -66,124 +68,131 @@ def torch_objective(
     document_weight: ArrayLike | Tensor | None = None,
     seed: int | None = None,
 ) -> Tensor:
-    """The cost of an objective as a scalar tensor on the device of the scores, ready for `backward`."""
+    """Return the cost of an objective as a differentiable scalar tensor on the device of the scores."""
     if scores.ndim != 1 or not scores.is_floating_point():
         raise ValueError(
-            f"scores are {scores.dtype} of shape {tuple(scores.shape)}; give one float per document"
+            f"scores are {scores.dtype} of shape {tuple(scores.shape)}; pass one float per document"
         )
-    plan = plan_of(
+    plan = plan_cost(
         objective,
-        relevance if isinstance(relevance, QueryClasses) else _on_host(relevance),
-        _on_host(offsets),
-        query_weight=_on_host(query_weight),
-        document_weight=_on_host(document_weight),
+        relevance if isinstance(relevance, QueryClasses) else _to_numpy(relevance),
+        _to_numpy(offsets),
+        query_weight=_to_numpy(query_weight),
+        document_weight=_to_numpy(document_weight),
         seed=seed,
     )
-    check_rows(len(scores), plan)
-    return tensor_cost(objective, plan, scores)
+    check_n_scores(len(scores), plan)
+    return compute_tensor_cost(objective, plan, scores)
 
 
-def tensor_cost(objective: Objective, plan: Plan, scores: Tensor) -> Tensor:
-    """The cost of a plan; nan where a score is not finite."""
+def compute_tensor_cost(objective: Objective, plan: CostPlan, scores: Tensor) -> Tensor:
+    """Return the cost of a plan as a scalar tensor; nan where a score is not finite."""
     if not torch.isfinite(scores).all():
         return scores.sum() * torch.nan
     if plan.classes.rows is not None:
         scores = scores[torch.from_numpy(plan.classes.rows).to(scores.device)]
-    return (_list_cost if objective.cost in LIST_COSTS else _pair_cost)(objective, plan, scores)
+    compute = _compute_list_cost if objective.cost in LIST_COSTS else _compute_pair_cost
+    return compute(objective, plan, scores)
 
 
-def _pair_cost(objective: Objective, plan: Plan, scores: Tensor) -> Tensor:
-    table = table_of_places(
-        plan.classes, neighbours=objective.pairs == "adjacent", draws=plan.draws, seed=plan.seed
+def _compute_pair_cost(objective: Objective, plan: CostPlan, scores: Tensor) -> Tensor:
+    table = build_pair_table(
+        plan.classes, adjacent=objective.pairs == "adjacent", n_draws=plan.n_draws, seed=plan.seed
     )
-    more, less = (torch.from_numpy(side).to(scores.device) for side in (table.more, table.less))
-    labels = _like(scores, plan.classes.relevance)
-    y_i, y_j, o = labels[more], labels[less], scores[more] - scores[less]
-    costs = _cost_of_difference(objective, o, y_i, y_j)
-    stands_for = np.divide(plan.n_pairs, plan.n_compared, out=np.ones(len(plan.scale)), where=plan.draws > 0)
-    weight = _like(scores, (plan.scale * stands_for)[table.query])
+    higher, lower = (torch.from_numpy(side).to(scores.device) for side in (table.higher, table.lower))
+    labels = _to_tensor(scores, plan.classes.relevance)
+    y_i, y_j, o = labels[higher], labels[lower], scores[higher] - scores[lower]
+    costs = _compute_costs(objective, o, y_i, y_j)
+    pairs_per_draw = np.divide(
+        plan.n_pairs, plan.n_compared, out=np.ones(len(plan.scale)), where=plan.n_draws > 0
+    )
+    weight = _to_tensor(scores, (plan.scale * pairs_per_draw)[table.query])
     if plan.weight is not None:
-        document_weight = _like(scores, plan.weight)
-        weight = weight * document_weight[more] * document_weight[less]
+        document_weight = _to_tensor(scores, plan.weight)
+        weight = weight * document_weight[higher] * document_weight[lower]
     if objective.pair_weight is not None:
         query = torch.from_numpy(table.query).to(scores.device)
-        weight = weight * _pair_weight(objective, plan, scores.detach(), more, less, query)
+        weight = weight * _compute_pair_weight(objective, plan, scores.detach(), higher, lower, query)
     return (weight * costs).sum()
 
 
-def _cost_of_difference(objective: Objective, o: Tensor, y_i: Tensor, y_j: Tensor) -> Tensor:
+def _compute_costs(objective: Objective, o: Tensor, y_i: Tensor, y_j: Tensor) -> Tensor:
     cost, activation = objective.cost, objective.head_activation
     if cost == "cross_entropy" and isinstance(activation, str):
         return TORCH_CROSS_ENTROPIES[activation](o)
-    r = (ACTIVATIONS[activation] if isinstance(activation, str) else mirrored(activation))(o)
+    r = (ACTIVATIONS[activation] if isinstance(activation, str) else make_odd(activation))(o)
     costs = (TORCH_PAIR_COSTS[cost] if isinstance(cost, str) else cost)(r, y_i, y_j)
-    return _one_per_pair("the cost", costs, o)
+    return _check_shape("the cost", costs, o)
 
 
-def _pair_weight(
-    objective: Objective, plan: Plan, scores: Tensor, more: Tensor, less: Tensor, query: Tensor
+def _compute_pair_weight(
+    objective: Objective, plan: CostPlan, scores: Tensor, higher: Tensor, lower: Tensor, query: Tensor
 ) -> Tensor:
-    labels, named = _like(scores, plan.classes.relevance), objective.named_weight
-    if named is not None and named.name == "label_difference":
-        return labels[more] - labels[less]
-    ranking = ranking_of(scores, plan.classes)
-    if named is not None:
-        swap = tensor_swap_weight(named, plan.classes, ranking, objective.threshold, more, less)
+    labels, named_weight = _to_tensor(scores, plan.classes.relevance), objective.named_weight
+    if named_weight is not None and named_weight.name == "label_difference":
+        return labels[higher] - labels[lower]
+    ranking = rank_by_score(scores, plan.classes)
+    if named_weight is not None:
+        swap = compute_swap_weights(named_weight, plan.classes, ranking, objective.threshold, higher, lower)
         return swap.to(scores.dtype)
-    return _own_weight(objective, scores, labels, ranking, more, less, query)
+    return _call_pair_weight(objective, scores, labels, ranking, higher, lower, query)
 
 
-def _own_weight(
+def _call_pair_weight(
     objective: Objective,
     scores: Tensor,
     labels: Tensor,
-    ranking: Ranking,
-    more: Tensor,
-    less: Tensor,
+    ranking: TensorRanking,
+    higher: Tensor,
+    lower: Tensor,
     query: Tensor,
 ) -> Tensor:
     rank = (ranking.rank + 1).to(scores.dtype)
-    pairs = PairTensors(labels[more], labels[less], scores[more], scores[less], rank[more], rank[less], query)
+    pairs = PairTensors(
+        labels[higher], labels[lower], scores[higher], scores[lower], rank[higher], rank[lower], query
+    )
     weigh: Any = objective.pair_weight
-    return _one_per_pair("pair_weight", weigh(pairs), scores[more]).detach()
+    return _check_shape("pair_weight", weigh(pairs), scores[higher]).detach()
 
 
-def _one_per_pair(what: str, values: Tensor, like: Tensor) -> Tensor:
+def _check_shape(what: str, values: Tensor, like: Tensor) -> Tensor:
     if values.shape != like.shape:
-        raise ValueError(f"{what} has shape {tuple(values.shape)} for {len(like)} pairs; return one each")
+        raise ValueError(
+            f"{what} has shape {tuple(values.shape)} for {len(like)} pairs; return one value per pair"
+        )
     return values
 
 
-def _list_cost(objective: Objective, plan: Plan, scores: Tensor) -> Tensor:
-    query = torch.from_numpy(plan.classes.query_of_place()).to(scores.device)
-    weight = _like(scores, plan.scale)[query] * _like(scores, plan.weight_or_ones)
+def _compute_list_cost(objective: Objective, plan: CostPlan, scores: Tensor) -> Tensor:
+    query = torch.from_numpy(plan.classes.query_of_rows()).to(scores.device)
+    weight = _to_tensor(scores, plan.scale)[query] * _to_tensor(scores, plan.weight_or_ones)
     if objective.cost == "listmle":
-        return _likelihood(plan, scores, weight)
-    levels = _log_sums(scores, query, plan.classes.n_queries)
-    targets = _like(scores, list_targets(str(objective.cost), plan.classes))
-    counted = _like(scores, plan.classes.n_classes > 1)[query]
+        return _listmle_cost(plan, scores, weight)
+    levels = _log_sum_exp(scores, query, plan.classes.n_queries)
+    targets = _to_tensor(scores, compute_list_targets(str(objective.cost), plan.classes))
+    counted = _to_tensor(scores, plan.classes.n_classes > 1)[query]
     return (counted * weight * targets * (levels[query] - scores)).sum()
 
 
-def _likelihood(plan: Plan, scores: Tensor, weight: Tensor) -> Tensor:
-    draws = np.zeros(plan.classes.n_queries, dtype=np.int64)
-    table = table_of_places(plan.classes, neighbours=False, draws=draws, seed=plan.seed)
-    above, group = np.unique(table.more, return_inverse=True)
-    less, more = (torch.from_numpy(places).to(scores.device) for places in (table.less, above))
-    levels = _log_sums(scores[less], torch.from_numpy(group).to(scores.device), len(above))
-    return -(weight[more] * functional.logsigmoid(scores[more] - levels)).sum()
+def _listmle_cost(plan: CostPlan, scores: Tensor, weight: Tensor) -> Tensor:
+    n_draws = np.zeros(plan.classes.n_queries, dtype=np.int64)
+    table = build_pair_table(plan.classes, adjacent=False, n_draws=n_draws, seed=plan.seed)
+    above, group = np.unique(table.higher, return_inverse=True)
+    lower, higher = (torch.from_numpy(side).to(scores.device) for side in (table.lower, above))
+    levels = _log_sum_exp(scores[lower], torch.from_numpy(group).to(scores.device), len(above))
+    return -(weight[higher] * functional.logsigmoid(scores[higher] - levels)).sum()
 
 
-def _log_sums(values: Tensor, group: Tensor, n_groups: int) -> Tensor:
-    """Log Σ e^values of each group."""
-    tops = values.new_full((n_groups,), -torch.inf).scatter_reduce(0, group, values.detach(), "amax")
-    sums = values.new_zeros(n_groups).index_add(0, group, torch.exp(values - tops[group]))
-    return tops + torch.log(sums)
+def _log_sum_exp(values: Tensor, group: Tensor, n_groups: int) -> Tensor:
+    """Return log Σ e^value of each group."""
+    highest = values.new_full((n_groups,), -torch.inf).scatter_reduce(0, group, values.detach(), "amax")
+    sums = values.new_zeros(n_groups).index_add(0, group, torch.exp(values - highest[group]))
+    return highest + torch.log(sums)
 
 
-def _like(scores: Tensor, values: Any) -> Tensor:
+def _to_tensor(scores: Tensor, values: ArrayLike) -> Tensor:
     return torch.as_tensor(np.asarray(values), dtype=scores.dtype, device=scores.device)
 
 
-def _on_host(values: Any) -> Any:
+def _to_numpy(values: Values | Tensor) -> Values | NDArray[Any]:
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else values

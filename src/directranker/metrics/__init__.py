@@ -1,10 +1,10 @@
-"""Measures of a ranking, exact and fast, each in a named convention.
+"""Ranking metrics, exact and fast, each under a named convention.
 
-Labels and scores come per document, queries as `qid` or `offsets`. There is a function for each measure,
-one call for many of them that share one sort, and `Metric` for a metric that is handed around.
+Labels and scores have one entry per document, queries are given as `qid` or `offsets`. Each measure has a
+function; `evaluate` computes many metrics with one sort; a `Metric` is a metric as a value.
 
 >>> relevance, scores, qid = [2, 0, 1, 0, 0], [0.9, 0.8, 0.1, 0.3, 0.2], [1, 1, 1, 2, 2]
->>> round(ndcg(relevance, scores, qid=qid, k=10), 4)  # query 2, without a relevant one, is left out
+>>> round(ndcg(relevance, scores, qid=qid, k=10), 4)  # query 2 has no relevant document and is skipped
 0.9639
 >>> evaluate(relevance, scores, qid=qid, metrics=["p@1", "map", "map:lightgbm"])
 {'p@1': 1.0, 'map': 0.8333333333333333, 'map:lightgbm': 0.9166666666666666}

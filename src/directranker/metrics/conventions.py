@@ -1,8 +1,8 @@
-"""The rules by which a ranking is measured, under the names of those who use them.
+"""The named conventions of ranking metrics, each after the tool or paper that uses it.
 
-One and the same ranking gets an NDCG@10 between 0.2 and 0.8 on MQ2008, depending on what a label gains,
-how a rank is discounted and what becomes of a query without a relevant document. A `Convention` holds
-these choices; `CONVENTIONS` is the one table of named ones; `convention` takes one from it, with changes.
+The same ranking has an NDCG@10 between 0.2 and 0.8 on MQ2008, depending on the gain of a label, the discount
+of a rank and the value of a query without a relevant document. A `Convention` holds these choices;
+`CONVENTIONS` lists the named ones; `convention` returns one by name, with changes.
 
 >>> convention("lightgbm").no_relevant
 1
@@ -84,7 +84,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
 
 
 def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
-    """A convention by its name, or one given as such, with changes that its new name tells.
+    """Return a convention by name, or the given one, with changes, which become part of its name.
 
     >>> convention("trec", ties="worst", gain={0: 0, 1: 1, 2: 10}).gain_table
     ((0.0, 0.0), (1.0, 1.0), (2.0, 10.0))
@@ -94,7 +94,7 @@ def convention(name: str | Convention, **changes: Unpack[Rules]) -> Convention:
             raise ValueError(describe_unknown_name("convention", name, CONVENTIONS))
         name = CONVENTIONS[name]
     if not isinstance(name, Convention):
-        raise TypeError(f"convention is a {type(name).__name__}; give a name or a Convention")
+        raise TypeError(f"convention is a {type(name).__name__}; pass a name or a Convention")
     if not changes:
         return name
     for rule in changes:

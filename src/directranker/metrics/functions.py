@@ -1,11 +1,11 @@
 """Each measure as a function of labels and scores.
 
-All take `(relevance, scores)` and the same options: queries by `qid` (one id per row, in any order) or by
-`offsets` (query q has the rows `offsets[q]:offsets[q + 1]`), without both one list; `k`, the ranks that
-count, None for all; a `convention`, and changes to it by name, which `Convention` explains. They return
-the mean over the queries that count, or, with `per_query=True`, one value per query, nan for those left
-out. Unless told otherwise, gains are 2^y − 1, labels from 1 are relevant, queries without a relevant
-document are left out, and equal scores are averaged over all their orders.
+All take `(relevance, scores)` and the same options: queries as `qid` (one id per row, in any order) or as
+`offsets` (query q has the rows `offsets[q]:offsets[q + 1]`), without both all rows are one query; the cutoff
+`k`, None for all ranks; a `convention` and changes to it by name, see `Convention`. They return the mean over
+the queries, or with `per_query=True` one value per query, nan for skipped ones. By default gains are 2^y − 1,
+labels of at least 1 are relevant, queries without a relevant document are skipped, and equal scores are
+averaged over all their orders.
 
 >>> relevance, scores, qid = [1, 0, 2, 0], [0.2, 0.7, 0.9, 0.1], ["a", "a", "b", "b"]
 >>> reciprocal_rank(relevance, scores, qid=qid)
@@ -23,10 +23,10 @@ from typing import Any, Literal, Protocol, Unpack, cast, overload
 
 from numpy.typing import ArrayLike
 
+from directranker.arrays import FloatArray
 from directranker.metrics.conventions import convention as named_convention
 from directranker.metrics.metric import DEFAULT_CONVENTION, Metric
 from directranker.metrics.rules import Convention, Rules
-from directranker.metrics.sorting import FloatArray
 
 __all__ = [
     "average_precision",
@@ -42,7 +42,7 @@ Values = float | FloatArray
 
 
 class Options(Rules, total=False):
-    """What every function here takes by name, besides k and per_query."""
+    """The keyword options of all functions in this module, besides k and per_query."""
 
     qid: ArrayLike | None
     offsets: ArrayLike | None
@@ -50,7 +50,7 @@ class Options(Rules, total=False):
 
 
 class MeasureFunction(Protocol):
-    """What the functions here have in common, for type checkers."""
+    """The signature of the functions in this module, for type checkers."""
 
     @overload
     def __call__(
@@ -81,11 +81,11 @@ class MeasureFunction(Protocol):
     ) -> FloatArray: ...
 
 
-def _typed(function: Callable[..., Values]) -> MeasureFunction:
+def _with_overloads(function: Callable[..., Values]) -> MeasureFunction:
     return cast(MeasureFunction, function)
 
 
-def _value(
+def _compute(
     measure: str,
     k: int | None,
     relevance: ArrayLike,
@@ -94,12 +94,12 @@ def _value(
     options: Options,
 ) -> Values:
     rules: dict[str, Any] = dict(options)
-    queries = {name: rules.pop(name, None) for name in ("qid", "offsets")}
+    grouping = {name: rules.pop(name, None) for name in ("qid", "offsets")}
     metric = Metric(measure, k, named_convention(rules.pop("convention", DEFAULT_CONVENTION), **rules))
-    return (metric.per_query if per_query else metric)(relevance, scores, **queries)
+    return (metric.per_query if per_query else metric)(relevance, scores, **grouping)
 
 
-@_typed
+@_with_overloads
 def ndcg(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -110,17 +110,17 @@ def ndcg(
 ) -> Values:
     """Normalised discounted cumulative gain: DCG@k divided by that of the best order; from 0 to 1.
 
-    Labels may be of any size or fractional: 2^y is never formed as such.
+    Labels may be large or fractional: gains are scaled, so that 2^y does not overflow.
 
     >>> round(ndcg([2, 0, 1], [0.9, 0.8, 0.7]), 4)  # (3/1 + 1/2) / (3/1 + 1/log2(3))
     0.9639
     >>> ndcg([2000, 1999], [0.1, 0.2], k=1)
     0.5
     """
-    return _value("ndcg", k, relevance, scores, per_query, options)
+    return _compute("ndcg", k, relevance, scores, per_query, options)
 
 
-@_typed
+@_with_overloads
 def dcg(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -131,17 +131,17 @@ def dcg(
 ) -> Values:
     """Discounted cumulative gain: Σ (2^y − 1) / log2(rank + 1) over the first k ranks.
 
-    A sum beyond the range of a float64 is inf; `ndcg` has no such limit.
+    A sum beyond the range of float64 is inf; `ndcg` has no such limit.
 
     >>> dcg([2, 0, 1], [0.9, 0.8, 0.7])  # 3/1 + 0 + 1/2
     3.5
     >>> dcg([2, 0, 1], [0.9, 0.8, 0.7], gain={0: 0, 1: 10, 2: 11})
     16.0
     """
-    return _value("dcg", k, relevance, scores, per_query, options)
+    return _compute("dcg", k, relevance, scores, per_query, options)
 
 
-@_typed
+@_with_overloads
 def average_precision(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -152,18 +152,18 @@ def average_precision(
 ) -> Values:
     """Average precision: the mean, over relevant documents, of the precision at their rank.
 
-    Equal scores count as the exact mean over all their orders.
+    Equal scores give the exact mean over all their orders.
 
     >>> average_precision([1, 0], [0.5, 0.5])  # (1/1 + 1/2) / 2
     0.75
     """
-    return _value("average_precision", k, relevance, scores, per_query, options)
+    return _compute("average_precision", k, relevance, scores, per_query, options)
 
 
 def mean_average_precision(
     relevance: ArrayLike, scores: ArrayLike, *, k: int | None = None, **options: Unpack[Options]
 ) -> float:
-    """MAP: the mean of `average_precision` over the queries, under its usual name.
+    """MAP: the mean of `average_precision` over the queries, under its common name.
 
     >>> mean_average_precision([1, 0, 0, 1], [4, 3, 2, 1], offsets=[0, 2, 4])  # (1/1 + 1/2) / 2
     0.75
@@ -171,7 +171,7 @@ def mean_average_precision(
     return average_precision(relevance, scores, k=k, **options)
 
 
-@_typed
+@_with_overloads
 def precision(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -180,17 +180,17 @@ def precision(
     per_query: bool = False,
     **options: Unpack[Options],
 ) -> Values:
-    """Precision: the share of relevant documents among the first k ranks.
+    """Precision: the fraction of relevant documents among the first k ranks.
 
     >>> precision([1, 0, 2], [0.9, 0.8, 0.7], k=2)
     0.5
     >>> precision([1, 0, 2], [0.9, 0.8, 0.7], k=4), precision([1, 0, 2], [3, 2, 1], k=4, convention="paper")
     (0.5, 0.6666666666666666)
     """
-    return _value("precision", k, relevance, scores, per_query, options)
+    return _compute("precision", k, relevance, scores, per_query, options)
 
 
-@_typed
+@_with_overloads
 def reciprocal_rank(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -204,10 +204,10 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 0, 1], [0.9, 0.8, 0.7])
     0.3333333333333333
     """
-    return _value("reciprocal_rank", k, relevance, scores, per_query, options)
+    return _compute("reciprocal_rank", k, relevance, scores, per_query, options)
 
 
-@_typed
+@_with_overloads
 def err(
     relevance: ArrayLike,
     scores: ArrayLike,
@@ -216,11 +216,11 @@ def err(
     per_query: bool = False,
     **options: Unpack[Options],
 ) -> Values:
-    """Expected reciprocal rank of a user who stops at a document with (2^y − 1) / 2^max_grade.
+    """Expected reciprocal rank: of a user who stops at a document with probability (2^y − 1) / 2^max_grade.
 
     >>> err([1, 2], [0.9, 0.8])  # 1/4, then 3/4 × 3/4 / 2
     0.53125
     >>> err([1, 2], [0.9, 0.8], max_grade=4)  # 1/16 + 15/16 × 3/16 / 2
     0.150390625
     """
-    return _value("err", k, relevance, scores, per_query, options)
+    return _compute("err", k, relevance, scores, per_query, options)

@@ -1,4 +1,4 @@
-"""A metric is a value: a measure, a cut-off and a convention, with a name and a description.
+"""A metric as a value: a measure, a cutoff and a convention, with a name and a description.
 
 >>> metric = Metric.parse("ndcg@10", convention="paper")
 >>> str(metric)
@@ -21,23 +21,23 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from directranker.metrics.computation import values_per_query
+from directranker.arrays import FloatArray
+from directranker.metrics.computation import compute_per_query
 from directranker.metrics.conventions import CONVENTIONS, convention
-from directranker.metrics.inputs import ranked_lists
+from directranker.metrics.inputs import group_scores
 from directranker.metrics.rules import Convention, Rules
-from directranker.metrics.sorting import FloatArray
 from directranker.suggestions import describe_unknown_name
 
-__all__ = ["DEFAULT_CONVENTION", "MEASURES", "Measure", "Metric", "mean_of_queries"]
+__all__ = ["DEFAULT_CONVENTION", "MEASURES", "Measure", "Metric", "mean_over_queries"]
 
 DEFAULT_CONVENTION = "graded"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured, without the rules: its short text and what it says."""
+    """A measure without cutoff and convention: its short name and its description."""
 
-    text: str
+    short_name: str
     description: str
     aliases: tuple[str, ...] = ()
 
@@ -49,20 +49,22 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "average_precision": Measure(
             "map", "mean precision at the relevant documents", ("ap", "mean_average_precision")
         ),
-        "precision": Measure("p", "share of relevant documents", ("prec",)),
+        "precision": Measure("p", "fraction of relevant documents", ("prec",)),
         "reciprocal_rank": Measure("mrr", "1 / rank of the first relevant document", ("rr", "recip_rank")),
         "err": Measure("err", "expected reciprocal rank at which a user stops, satisfied"),
     }
 )
 
-_BY_TEXT = {
-    text: name for name, measure in MEASURES.items() for text in (name, measure.text, *measure.aliases)
+_MEASURE_OF_NAME = {
+    alias: name
+    for name, measure in MEASURES.items()
+    for alias in (name, measure.short_name, *measure.aliases)
 }
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measure (see `MEASURES`) of the first k ranks (None: the whole list), under a convention.
+    """A measure (see `MEASURES`) of the first k ranks (None: all ranks), under a convention.
 
     >>> Metric("err", 20).description
     'expected reciprocal rank at which a user stops, satisfied; first 20 ranks; convention graded: The
@@ -78,47 +80,51 @@ class Metric:
             raise ValueError(describe_unknown_name("measure", self.measure, MEASURES))
         if self.k is not None:
             if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
-                raise ValueError(f"k is {self.k!r}; give a whole number from 1, or None for all ranks")
+                raise ValueError(f"k is {self.k!r}; pass a whole number of at least 1, or None for all ranks")
             object.__setattr__(self, "k", min(int(self.k), 2**62))
         if not isinstance(self.convention, Convention):
             kind = type(self.convention).__name__
-            raise TypeError(f"convention is a {kind}; take one with convention(name)")
+            raise TypeError(f"convention is a {kind}; pass the result of convention(name)")
 
     @classmethod
     def parse(
         cls, text: str, *, convention: str | Convention = DEFAULT_CONVENTION, **rules: Unpack[Rules]
     ) -> Metric:
-        """Read "ndcg@10", "map", "p@5", "mrr", "err@20:ranklib"; a convention in the text comes first.
+        """Parse "ndcg@10", "map" or "err@20:ranklib"; a convention in the text takes precedence.
 
         >>> Metric.parse("P@5:trec") == Metric("precision", 5, CONVENTIONS["trec"])
         True
         """
         if not isinstance(text, str):
-            raise TypeError(f"metric is {text!r}; give a name, such as 'ndcg@10', or a Metric")
+            raise TypeError(f"metric is {text!r}; pass a name, such as 'ndcg@10', or a Metric")
         parts = re.fullmatch(r"\s*(\w+)(?:@(\d+))?(?::(\w+))?\s*", text)
         if parts is None:
-            raise ValueError(f"metric {text!r} cannot be read; write measure@k, such as 'ndcg@10'")
-        word, k, named = parts.groups()
-        if word.lower() not in _BY_TEXT:
-            raise ValueError(describe_unknown_name("measure", word, _BY_TEXT))
-        return cls(_BY_TEXT[word.lower()], int(k) if k else None, _convention(named or convention, **rules))
+            raise ValueError(f"metric {text!r} is invalid; write measure@k, such as 'ndcg@10'")
+        name, k, convention_name = parts.groups()
+        if name.lower() not in _MEASURE_OF_NAME:
+            raise ValueError(describe_unknown_name("measure", name, _MEASURE_OF_NAME))
+        return cls(
+            _MEASURE_OF_NAME[name.lower()],
+            int(k) if k else None,
+            _convention(convention_name or convention, **rules),
+        )
 
     def __str__(self) -> str:
         return self.full_name.removesuffix(f":{DEFAULT_CONVENTION}")
 
     @property
     def full_name(self) -> str:
-        """The name with its convention, also where that is the default.
+        """The name with its convention, even if that is the default.
 
         >>> Metric.parse("ndcg@10").full_name
         'ndcg@10:graded'
         """
-        cut = "" if self.k is None else f"@{self.k}"
-        return f"{MEASURES[self.measure].text}{cut}:{self.convention.name}"
+        cutoff = "" if self.k is None else f"@{self.k}"
+        return f"{MEASURES[self.measure].short_name}{cutoff}:{self.convention.name}"
 
     @property
     def description(self) -> str:
-        """What this metric says, in plain words."""
+        """A description of this metric in plain English."""
         ranks = "all ranks" if self.k is None else f"first {self.k} ranks"
         rules = f"convention {self.convention.name}: {self.convention.description}"
         return f"{MEASURES[self.measure].description}; {ranks}; {rules}"
@@ -131,8 +137,8 @@ class Metric:
         qid: ArrayLike | None = None,
         offsets: ArrayLike | None = None,
     ) -> float:
-        """The mean over the queries that count; nan if none does."""
-        return mean_of_queries(self.per_query(relevance, scores, qid=qid, offsets=offsets))
+        """Return the mean over the queries that the convention does not skip; nan if it skips all."""
+        return mean_over_queries(self.per_query(relevance, scores, qid=qid, offsets=offsets))
 
     def per_query(
         self,
@@ -142,9 +148,9 @@ class Metric:
         qid: ArrayLike | None = None,
         offsets: ArrayLike | None = None,
     ) -> FloatArray:
-        """One value per query, in the order in which queries first appear; nan for those left out."""
-        lists = ranked_lists(relevance, scores, qid=qid, offsets=offsets)
-        values: FloatArray = values_per_query([self], lists)[0]
+        """Return one value per query, in order of first appearance; nan for skipped queries."""
+        groups = group_scores(relevance, scores, qid=qid, offsets=offsets)
+        values: FloatArray = compute_per_query([self], groups)[0]
         return values
 
 
@@ -152,11 +158,13 @@ class Metric:
 _convention = convention
 
 
-def mean_of_queries(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The mean of the values that are not nan, by these weights; nan if there is none that weighs anything.
+def mean_over_queries(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """Return the weighted mean of the values that are not nan; nan if their total weight is 0.
 
-    >>> mean_of_queries(np.array([1.0, np.nan, 0.0])), mean_of_queries(np.array([1.0, 0.0]), np.array([3, 1]))
-    (0.5, 0.75)
+    >>> mean_over_queries(np.array([1.0, np.nan, 0.0]))
+    0.5
+    >>> mean_over_queries(np.array([1.0, 0.0]), np.array([3, 1]))
+    0.75
     """
     counted = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
     if not counted.any():

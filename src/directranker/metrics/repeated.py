@@ -1,14 +1,14 @@
-"""One metric of many scorings of the same lists, for rankers that climb it: labels are worked up once.
+"""One metric of many score vectors for the same documents, for rankers that optimise it.
 
-Of NDCG and DCG all that depends on labels alone becomes one number per document, its worth; the measure is
-then the sum of worth × discount over the first ranks. For few ranks nothing is sorted: each list keeps the
-rows that led it in the last scoring, and usually most of them lead it again.
+All that depends on labels alone is computed once: for NDCG and DCG it is one number per document, its worth,
+and the metric is the sum of worth × discount over the first ranks. For few ranks nothing is sorted: each
+query keeps its top rows (the leaders) of the last evaluation, most of which are usually on top again.
 
 >>> from directranker.metrics.metric import Metric
 >>> metric = RepeatedMetric(Metric("ndcg", 10), np.array([0.0, 1.0, 0.0]), np.array([0, 2, 3]))
 >>> metric.per_query(np.array([0.0, 1.0, 0.0]))
 array([ 1., nan])
->>> metric.of_steps(np.array([1.0, 0.5, 0.0]), np.ones(3, np.float32), np.array([0.0, 9.0])).round(3)
+>>> metric.evaluate_steps(np.array([1.0, 0.5, 0.0]), np.ones(3, np.float32), np.array([0.0, 9.0])).round(3)
 array([[0.631,   nan],
        [0.631,   nan]])
 """
@@ -21,60 +21,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import Float32Array, FloatArray, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_queries_evenly
 from directranker.metrics.computation import (
-    WORTH_A_THREAD,
-    discounts_of_ranks,
-    fill_left_out,
-    specs_and_grades,
+    MIN_DOCUMENTS_PER_THREAD,
+    build_specs,
+    compute_discounts,
+    fill_skipped,
 )
-from directranker.metrics.inputs import RankedLists
+from directranker.metrics.inputs import GroupedScores
 from directranker.metrics.kernels import AVERAGE, USE_GAINS
 from directranker.metrics.metric import Metric
 from directranker.metrics.repeated_kernels import (
     Column,
+    compute_worths,
     measure_columns,
     measure_scores,
     measure_steps,
-    worths,
 )
-from directranker.metrics.sorting import FEW, FloatArray
+from directranker.metrics.sorting import MAX_SELECTED
 
 __all__ = ["Column", "RepeatedMetric"]
 
 
 class RepeatedMetric:
-    """A metric of lists whose labels stay while their scores change.
+    """A metric of queries whose labels are fixed while their scores change.
 
-    Scores must be finite, which is not looked at.
+    Scores must be finite, which is not checked.
     """
 
     def __init__(self, metric: Metric, relevance: FloatArray, offsets: IntArray) -> None:
         self._metric = metric
-        # Kernels are compiled for each kind of array; read-only ones would be one more, so they are copied.
+        # A read-only array is another type to numba; a copy avoids compiling the kernels for it.
         self._offsets = np.require(offsets, requirements="W")
-        self._discounts = discounts_of_ranks(int(np.diff(offsets).max(initial=0)))
-        self._specs, rows = specs_and_grades([metric], RankedLists(relevance, relevance, offsets))
+        self._discounts = compute_discounts(int(np.diff(offsets).max(initial=0)))
+        self._specs, rows = build_specs([metric], GroupedScores(relevance, relevance, offsets))
         self._grades = np.ascontiguousarray(rows[self._specs["grades"][0]])
         if self._specs["measure"][0] in USE_GAINS:
-            self._grades = worths(self._specs, self._grades, self._offsets, self._discounts)
+            self._grades = compute_worths(self._specs, self._grades, self._offsets, self._discounts)
         spec = self._specs[0]
         ranks = int(spec["k"]) if spec["measure"] in USE_GAINS and spec["ties"] == AVERAGE else 0
         # (n_queries, ranks)
-        self._leaders = np.tile(np.arange(ranks if ranks <= FEW else 0), (self.n_queries, 1))
+        self._leaders = np.tile(np.arange(ranks if ranks <= MAX_SELECTED else 0), (self.n_queries, 1))
 
     @property
     def n_queries(self) -> int:
-        """How many lists there are."""
+        """The number of queries."""
         return len(self._offsets) - 1
 
     def per_query(self, scores: FloatArray) -> FloatArray:
-        """One value per query; nan where it is left out."""
+        """Return one value per query; nan for skipped queries."""
         check_length("scores", scores, len(self._grades))
         values = np.empty(self.n_queries)
 
-        def work(first: int, last: int) -> None:
+        def measure(first: int, last: int) -> None:
             measure_scores(
                 self._specs,
                 self._grades,
@@ -87,17 +87,17 @@ class RepeatedMetric:
                 values,
             )
 
-        self._over_queries(work, 1)
-        fill_left_out(values, self._metric)
+        self._run_in_parallel(measure, 1)
+        fill_skipped(values, self._metric)
         return values
 
-    def of_steps(self, scores: FloatArray, column: Column, steps: FloatArray) -> FloatArray:
-        """The values under scores + step × column, one row per step."""
+    def evaluate_steps(self, scores: FloatArray, column: Column, steps: FloatArray) -> FloatArray:
+        """Return (n_steps, n_queries) values for the scores + step × column."""
         check_length("scores", scores, len(self._grades))
         check_length("column", column, len(self._grades))
         values = np.empty((len(steps), self.n_queries))
 
-        def work(first: int, last: int) -> None:
+        def measure(first: int, last: int) -> None:
             measure_steps(
                 self._specs,
                 self._grades,
@@ -112,18 +112,18 @@ class RepeatedMetric:
                 values,
             )
 
-        self._over_queries(work, len(steps))
-        fill_left_out(values, self._metric)
+        self._run_in_parallel(measure, len(steps))
+        fill_skipped(values, self._metric)
         return values
 
-    def of_columns(self, columns: NDArray[np.float32], queries: slice, sign: float = 1.0) -> FloatArray:
-        """The values of some queries under sign × each column of their rows, a row per column."""
+    def evaluate_columns(self, columns: Float32Array, queries: slice, sign: float = 1.0) -> FloatArray:
+        """Return (n_columns, n_queries) values of these queries, with sign × column as scores."""
         values = np.empty((len(columns), queries.stop - queries.start))
         offsets = self._offsets[queries.start : queries.stop + 1]
         leaders = self._leaders[queries]
         check_length("columns", columns.T, int(offsets[-1] - offsets[0]))
 
-        def work(first: int, last: int) -> None:
+        def measure(first: int, last: int) -> None:
             measure_columns(
                 self._specs,
                 self._grades,
@@ -137,22 +137,22 @@ class RepeatedMetric:
                 values,
             )
 
-        parts = min(get_n_threads(), 1 + columns.size // WORTH_A_THREAD)
-        run_in_parallel(work, split_queries_evenly(offsets - offsets[0], parts))
-        fill_left_out(values, self._metric)
+        parts = min(get_n_threads(), 1 + columns.size // MIN_DOCUMENTS_PER_THREAD)
+        run_in_parallel(measure, split_queries_evenly(offsets - offsets[0], parts))
+        fill_skipped(values, self._metric)
         return values
 
-    def _over_queries(self, work: Callable[[int, int], None], times: int) -> None:
-        parts = min(get_n_threads(), 1 + times * len(self._grades) // WORTH_A_THREAD)
+    def _run_in_parallel(self, work: Callable[[int, int], None], times: int) -> None:
+        parts = min(get_n_threads(), 1 + times * len(self._grades) // MIN_DOCUMENTS_PER_THREAD)
         run_in_parallel(work, split_queries_evenly(self._offsets, parts))
 
 
 def check_length(what: str, values: NDArray[Any], n: int) -> None:
-    """Refuse an array of another number of rows, which compiled code would read beyond its end.
+    """Raise unless an array has n rows, since compiled code would read beyond its end.
 
     >>> check_length("scores", np.zeros(3), 2)
     Traceback (most recent call last):
-    ValueError: scores: 3 rows for 2 documents; give one each
+    ValueError: scores: 3 rows for 2 documents; pass one row per document
     """
     if len(values) != n:
-        raise ValueError(f"{what}: {len(values)} rows for {n} documents; give one each")
+        raise ValueError(f"{what}: {len(values)} rows for {n} documents; pass one row per document")

@@ -1,13 +1,12 @@
-"""The compiled part of measuring many scorings of the same lists; see `repeated`."""
+"""The kernels of `repeated`: one metric of many score vectors for the same documents."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.compilation import compiled
-from directranker.metrics.computation import least_relevant_first
+from directranker.metrics.computation import sort_ties_by_relevance
 from directranker.metrics.kernels import (
     AVERAGE,
     DCG,
@@ -15,57 +14,57 @@ from directranker.metrics.kernels import (
     USE_GAINS,
     WORST,
     Specs,
-    gain_exponent,
-    measure_list,
-    scaled_gain,
+    compute_gain_exponent,
+    compute_scaled_gain,
+    measure_ranking,
 )
 from directranker.metrics.sorting import (
-    FloatArray,
-    Workspace,
-    highest_first,
-    room_to_sort,
+    SortWorkspace,
+    find_tie_groups,
+    make_sort_workspace,
+    max_group_size,
+    select_highest,
     sort_descending,
-    tie_groups,
 )
 
 __all__ = [
     "Column",
-    "gain_of_top",
-    "keep_highest",
+    "compute_worths",
     "measure_columns",
     "measure_scores",
     "measure_steps",
-    "worths",
+    "sum_leader_gains",
+    "update_leaders",
 ]
 
-Column = NDArray[np.float32]
-BoolArray = NDArray[np.bool_]
-Space = tuple[FloatArray, IntArray, IntArray, Workspace, BoolArray]
+Column = Float32Array
+MeasureWorkspace = tuple[FloatArray, IntArray, IntArray, SortWorkspace, BoolArray]
 
 
 @compiled
-def worths(specs: Specs, grades: FloatArray, offsets: IntArray, discounts: FloatArray) -> FloatArray:
-    """Each document's gain, for NDCG divided by what its query can reach; nan in a query that has none."""
+def compute_worths(specs: Specs, grades: FloatArray, offsets: IntArray, discounts: FloatArray) -> FloatArray:
+    """Return each document's gain, for NDCG divided by its query's ideal DCG; nan in queries without gain."""
     spec, worth = specs[0], np.empty(len(grades))
-    longest = longest_of(offsets, 0, len(offsets) - 1)
-    ideal, unused, room = np.empty(longest), np.empty(longest, dtype=np.int64), room_to_sort(longest)
+    longest = max_group_size(offsets, 0, len(offsets) - 1)
+    ideal, scratch = np.empty(longest), np.empty(longest, dtype=np.int64)
+    workspace = make_sort_workspace(longest)
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
         if start == stop:
             continue
         ranks = min(stop - start, spec.k)
-        highest_first(grades[start:stop], ranks, ideal, unused, room)
-        exponent = 0.0 if spec.measure == DCG else gain_exponent(ideal[0], spec.gain)
+        select_highest(grades[start:stop], ranks, ideal, scratch, workspace)
+        exponent = 0.0 if spec.measure == DCG else compute_gain_exponent(ideal[0], spec.gain)
         best = 0.0
         for rank in range(ranks):
-            gain = scaled_gain(ideal[rank], spec.gain, spec.threshold, exponent)
+            gain = compute_scaled_gain(ideal[rank], spec.gain, spec.threshold, exponent)
             best += gain * discounts[spec.discount, rank]
         unit = 1.0 if spec.measure == DCG else best
         if spec.measure == NDCG and spec.short_list_is_zero and stop - start < spec.k:
             unit = np.inf
-        for at in range(start, stop):
-            gain = scaled_gain(grades[at], spec.gain, spec.threshold, exponent)
-            worth[at] = gain / unit if best > 0.0 else np.nan
+        for row in range(start, stop):
+            gain = compute_scaled_gain(grades[row], spec.gain, spec.threshold, exponent)
+            worth[row] = gain / unit if best > 0.0 else np.nan
     return worth
 
 
@@ -82,10 +81,10 @@ def measure_scores(
     values: FloatArray,
 ) -> None:
     """Measure the queries `first:last`."""
-    space = space_for(longest_of(offsets, first, last))
+    workspace = make_measure_workspace(max_group_size(offsets, first, last))
     for query in range(first, last):
         rows = slice(offsets[query], offsets[query + 1])
-        values[query] = measure_scoring(specs, grades[rows], scores[rows], discounts, leaders[query], space)
+        values[query] = measure_query(specs, grades[rows], scores[rows], discounts, leaders[query], workspace)
 
 
 @compiled
@@ -102,16 +101,16 @@ def measure_steps(
     last: int,
     values: FloatArray,
 ) -> None:
-    """Measure the queries `first:last` under scores + step × column for each step."""
-    longest = longest_of(offsets, first, last)
-    space, own = space_for(longest), np.empty(longest)
+    """Measure the queries `first:last` with the scores + step × column for each step."""
+    longest = max_group_size(offsets, first, last)
+    workspace, stepped = make_measure_workspace(longest), np.empty(longest)
     for query in range(first, last):
         start, n = offsets[query], offsets[query + 1] - offsets[query]
-        for at in range(len(steps)):
+        for number in range(len(steps)):
             for row in range(n):
-                own[row] = scores[start + row] + steps[at] * column[start + row]
-            values[at, query] = measure_scoring(
-                specs, grades[start : start + n], own[:n], discounts, leaders[query], space
+                stepped[row] = scores[start + row] + steps[number] * column[start + row]
+            values[number, query] = measure_query(
+                specs, grades[start : start + n], stepped[:n], discounts, leaders[query], workspace
             )
 
 
@@ -119,7 +118,7 @@ def measure_steps(
 def measure_columns(
     specs: Specs,
     grades: FloatArray,
-    columns: NDArray[np.float32],
+    columns: Float32Array,
     sign: float,
     offsets: IntArray,
     discounts: FloatArray,
@@ -128,75 +127,66 @@ def measure_columns(
     last: int,
     values: FloatArray,
 ) -> None:
-    """Measure the queries `first:last` under each column; columns begin at the first offset."""
-    longest = longest_of(offsets, first, last)
-    space, own = space_for(longest), np.empty(longest)
+    """Measure the queries `first:last` with each column as scores; columns start at the first offset."""
+    longest = max_group_size(offsets, first, last)
+    workspace, stepped = make_measure_workspace(longest), np.empty(longest)
     for query in range(first, last):
         start, n = offsets[query], offsets[query + 1] - offsets[query]
         for column in range(len(columns)):
             for row in range(n):
-                own[row] = sign * columns[column, start - offsets[0] + row]
-            values[column, query] = measure_scoring(
-                specs, grades[start : start + n], own[:n], discounts, leaders[query], space
+                stepped[row] = sign * columns[column, start - offsets[0] + row]
+            values[column, query] = measure_query(
+                specs, grades[start : start + n], stepped[:n], discounts, leaders[query], workspace
             )
 
 
 @compiled
-def longest_of(offsets: IntArray, first: int, last: int) -> int:
-    """The length of the longest of the queries `first:last`."""
-    longest = 0
-    for query in range(first, last):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-    return longest
-
-
-@compiled
-def space_for(longest: int) -> Space:
-    """Workspace to measure lists of up to this length."""
+def make_measure_workspace(longest: int) -> MeasureWorkspace:
+    """Allocate the workspace for measuring queries of up to this length."""
     floats, ints = np.empty((2, longest)), np.empty((3, longest), dtype=np.int64)
     singles, is_leader = np.arange(1, longest + 1), np.zeros(longest, dtype=np.bool_)
-    return floats, ints, singles, room_to_sort(longest), is_leader
+    return floats, ints, singles, make_sort_workspace(longest), is_leader
 
 
 @compiled
-def measure_scoring(
+def measure_query(
     specs: Specs,
     grades: FloatArray,
     scores: FloatArray,
     discounts: FloatArray,
     leaders: IntArray,
-    space: Space,
+    workspace: MeasureWorkspace,
 ) -> float:
-    """The measure of one list in the order of its scores; of NDCG and DCG, `grades` are worths.
+    """Return the measure of one query ranked by its scores; for NDCG and DCG, `grades` are worths.
 
-    `leaders` are different rows, as many as ranks count, or none where a sort is needed.
+    `leaders` are distinct rows, one per rank that counts, or empty where a sort is needed.
     """
     spec, n = specs[0], len(scores)
-    floats, ints, singles, room, is_leader = space
+    floats, ints, singles, sort_workspace, is_leader = workspace
     keys, ranked, order, ends = floats[0, :n], floats[1, :n], ints[0], ints[1]
     if n == 0 or np.isnan(grades[0]):
         return np.nan
     uses_gains = spec.measure in USE_GAINS
     if len(leaders) > 0:
-        keep_highest(scores, leaders[:n], keys, is_leader)
-        value = gain_of_top(grades, scores, leaders[:n], keys, discounts[spec.discount])
+        update_leaders(scores, leaders[:n], keys, is_leader)
+        value = sum_leader_gains(grades, scores, leaders[:n], keys, discounts[spec.discount])
         return value if spec.measure == DCG else min(value, 1.0)
-    sort_descending(scores, keys, order, room)
-    groups = ends[: tie_groups(keys, ends)]
-    for place in range(n):
-        ranked[place] = grades[order[place]]
+    sort_descending(scores, keys, order, sort_workspace)
+    tie_ends = ends[: find_tie_groups(keys, ends)]
+    for rank in range(n):
+        ranked[rank] = grades[order[rank]]
     if spec.ties == WORST:
-        least_relevant_first(ranked, groups, floats[0], ints[2], room)
-    tied = groups if spec.ties == AVERAGE else singles[:n]
+        sort_ties_by_relevance(ranked, tie_ends, floats[0], ints[2], sort_workspace)
+    group_ends = tie_ends if spec.ties == AVERAGE else singles[:n]
     if not uses_gains:
-        return measure_list(spec, ranked, tied, floats[0], discounts)
-    value = gain_of_groups(ranked, tied, spec.k, discounts[spec.discount])
+        return measure_ranking(spec, ranked, group_ends, floats[0], discounts)
+    value = sum_group_gains(ranked, group_ends, spec.k, discounts[spec.discount])
     return value if spec.measure == DCG else min(value, 1.0)
 
 
 @compiled
-def gain_of_groups(worth: FloatArray, ends: IntArray, k: int, discount: FloatArray) -> float:
-    """Σ over groups of equal scores of their mean worth × the discounts of their ranks up to k."""
+def sum_group_gains(worth: FloatArray, ends: IntArray, k: int, discount: FloatArray) -> float:
+    """Return Σ over groups of equal scores of their mean worth × the discounts of their ranks up to k."""
     total, start = 0.0, 0
     for end in ends:
         if start >= k:
@@ -207,10 +197,10 @@ def gain_of_groups(worth: FloatArray, ends: IntArray, k: int, discount: FloatArr
 
 
 @compiled
-def gain_of_top(
+def sum_leader_gains(
     worth: FloatArray, scores: FloatArray, leaders: IntArray, top: FloatArray, discount: FloatArray
 ) -> float:
-    """The same by the rows of the first ranks, `leaders`, and their scores, `top`."""
+    """Return the same from the rows of the first ranks, `leaders`, and their scores, `top`."""
     k, total, start = len(leaders), 0.0, 0
     while start < k:
         gain, weight, end = 0.0, 0.0, start
@@ -220,8 +210,8 @@ def gain_of_top(
             end += 1
         size = end - start
         if end == k:
-            size = number_of(scores, top[start])
-            if size > end - start:  # documents behind rank k share the last group's score
+            size = count_equal(scores, top[start])
+            if size > end - start:  # documents beyond rank k tie with the last group
                 gain = 0.0
                 for row in range(len(scores)):
                     if scores[row] == top[start]:
@@ -232,8 +222,8 @@ def gain_of_top(
 
 
 @compiled
-def number_of(scores: FloatArray, score: float) -> int:
-    """How often a score occurs."""
+def count_equal(scores: FloatArray, score: float) -> int:
+    """Count the occurrences of a score."""
     count = 0
     for each in scores:
         count += each == score
@@ -241,40 +231,40 @@ def number_of(scores: FloatArray, score: float) -> int:
 
 
 @compiled
-def keep_highest(scores: FloatArray, leaders: IntArray, top: FloatArray, is_leader: BoolArray) -> None:
-    """Make the rows of the k highest scores the k leaders, and write these scores, falling, into `top`.
+def update_leaders(scores: FloatArray, leaders: IntArray, top: FloatArray, is_leader: BoolArray) -> None:
+    """Write the rows of the k highest scores to `leaders`, and these scores, falling, to `top`.
 
-    Those who led before are looked at first: where scores change little, nobody else comes in.
+    The previous leaders are sorted first: where scores change little, they are often still the leaders.
     """
     k, above = len(leaders), 0
-    for place in range(k):
-        insert(scores[leaders[place]], leaders[place], place, leaders, top)
-    for place in range(k):
-        above += top[place] > top[k - 1]
-    if number_above(scores, top[k - 1]) == above:
+    for rank in range(k):
+        insert_leader(scores[leaders[rank]], leaders[rank], rank, leaders, top)
+    for rank in range(k):
+        above += top[rank] > top[k - 1]
+    if count_above(scores, top[k - 1]) == above:
         return
     for row in leaders:
         is_leader[row] = True
     for row in range(len(scores)):
         if scores[row] > top[k - 1] and not is_leader[row]:
             is_leader[leaders[k - 1]], is_leader[row] = False, True
-            insert(scores[row], row, k - 1, leaders, top)
+            insert_leader(scores[row], row, k - 1, leaders, top)
     for row in leaders:
         is_leader[row] = False
 
 
 @compiled
-def insert(score: float, row: int, place: int, leaders: IntArray, top: FloatArray) -> None:
-    """Put a row behind those of scores as high, among the first `place`, and drop the one at this place."""
-    while place > 0 and top[place - 1] < score:
-        top[place], leaders[place] = top[place - 1], leaders[place - 1]
-        place -= 1
-    top[place], leaders[place] = score, row
+def insert_leader(score: float, row: int, rank: int, leaders: IntArray, top: FloatArray) -> None:
+    """Insert a row into the sorted leaders before `rank`, after equal scores; drop the one at `rank`."""
+    while rank > 0 and top[rank - 1] < score:
+        top[rank], leaders[rank] = top[rank - 1], leaders[rank - 1]
+        rank -= 1
+    top[rank], leaders[rank] = score, row
 
 
 @compiled
-def number_above(scores: FloatArray, score: float) -> int:
-    """How many scores are higher."""
+def count_above(scores: FloatArray, score: float) -> int:
+    """Count the higher scores."""
     count = 0
     for each in scores:
         count += each > score

@@ -30,7 +30,7 @@ from sklearn.pipeline import Pipeline
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError, TrainingWarning
 from directranker.metrics import evaluate_per_query
-from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.metric import mean_over_queries
 from directranker.model_selection.diagnostics import collect_diagnostics
 from directranker.model_selection.jobs import Fit, configured
 from directranker.model_selection.store import JobResult
@@ -97,7 +97,7 @@ def _cells(
             inner_fold=fit.inner_fold,
             metric=metric,
             seed=fit.seed,
-            score=mean_of_queries(values[metric]),
+            score=mean_over_queries(values[metric]),
             per_query=values[metric] if fit.keep_queries else None,
             fit_seconds=fitted - start,
             score_seconds=scored - fitted,

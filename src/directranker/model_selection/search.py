@@ -24,7 +24,7 @@ from typing import Any, Literal
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.metrics import Metric
-from directranker.metrics.blindness import why_blind
+from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.model_selection.candidates import Grid, as_grids, drawn_candidates, grid_candidates
 from directranker.model_selection.cross_validation import CrossValidation, measure, query_folds
 from directranker.model_selection.digests import describe, digest_of
@@ -213,7 +213,9 @@ def check_metrics_not_constant(
     """Refuse metrics by which every candidate would be as good as any other, before hours of training."""
     for name in metrics:
         metric = Metric.parse(name, convention=convention)
-        reasons = [why_blind(metric, data.relevance, offsets=data.offsets) for data in measured_on]
+        reasons = [
+            explain_constant_metric(metric, data.relevance, offsets=data.offsets) for data in measured_on
+        ]
         if all(reasons):
             raise DataError(f"there is nothing to choose by: {reasons[0]}")
 

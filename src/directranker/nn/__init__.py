@@ -8,8 +8,8 @@
 """
 
 from directranker.nn.direct_ranker_net import DirectRankerNet
-from directranker.nn.feature_nets import BuiltFeatureNet, build_feature_net, output_width, seeded
-from directranker.nn.odd_activations import ODD_ACTIVATIONS, odd_activation
+from directranker.nn.feature_nets import BuiltFeatureNet, build_feature_net, infer_output_width, seeded
+from directranker.nn.odd_activations import ODD_ACTIVATIONS, resolve_odd_activation
 from directranker.nn.perceptron import FEATURE_ACTIVATIONS, NORMALISATIONS, feature_mlp
 from directranker.nn.ranking_head import RankingHead, compare_scores
 
@@ -23,7 +23,7 @@ __all__ = [
     "build_feature_net",
     "compare_scores",
     "feature_mlp",
-    "odd_activation",
-    "output_width",
+    "infer_output_width",
+    "resolve_odd_activation",
     "seeded",
 ]

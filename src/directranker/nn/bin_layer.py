@@ -1,8 +1,8 @@
-"""A linear layer on top of a piecewise-linear encoding, forward and backward, without forming the encoding.
+"""A linear layer on a piecewise-linear encoding, forward and backward, without computing the encoding.
 
-The weights of all bins below a value are summed beforehand, once for all documents of a step; a document
-then adds two rows of weights per feature instead of one per bin. Backward, what is pulled into a bin goes on
-to all bins below it, again once for all documents. Matrix products with the encoding take longer.
+The weights of all bins below each bin are summed once per step; a document then adds two rows of weights per
+feature instead of one per bin. In the backward pass, the gradient of a bin is added to all bins below it,
+again once per step. This is faster than matrix products with the encoding.
 
 >>> from directranker.encoding.filled_bins import fill_bins
 >>> from directranker.encoding.piecewise_linear import PiecewiseLinear
@@ -10,7 +10,7 @@ to all bins below it, again once for all documents. Matrix products with the enc
 >>> transform = PiecewiseLinear(n_bins=4).fit(X)
 >>> encoded, bins = torch.from_numpy(transform.transform(X)), fill_bins(transform, X)
 >>> weight = torch.rand(5, encoded.shape[1])
->>> torch.allclose(bin_sums(bins, weight, torch.zeros(50, 5)), encoded @ weight.T, atol=1e-5)
+>>> torch.allclose(add_bin_products(bins, weight, torch.zeros(50, 5)), encoded @ weight.T, atol=1e-5)
 True
 """
 
@@ -21,54 +21,55 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from directranker.arrays import BoolArray, Float32Array
 from directranker.compilation import compiled, compiled_fastmath, get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.filled_bins import FilledBins
 
-__all__ = ["bin_gradient", "bin_sums"]
+__all__ = ["add_bin_products", "compute_bin_gradient"]
 
-OUTPUTS = 256  # at a time, whose weights of a feature's bins stay in the nearest cache
-ROWS = 32  # at a time, whose sums stay there, too
-SUMMANDS_WORTH_A_THREAD = 20_000_000
+BLOCK_OUTPUTS = 256  # per block, so that the weights of a feature's bins stay in the L1 cache
+BLOCK_ROWS = 32  # per block, so that their sums stay in the L1 cache
+MIN_SUMMANDS_PER_THREAD = 20_000_000
 
-Floats = NDArray[np.float32]
-Places = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+BinIndices = NDArray[np.int32]
 
 
-def bin_sums(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
-    """Add the products with a weight (n_outputs, n_columns) to sums (n_rows, n_outputs), in place."""
+def add_bin_products(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
+    """Add encoding @ weight.T, with a weight (n_outputs, n_columns), to sums (n_rows, n_outputs) in place."""
     by_column = weight.detach().T.contiguous().numpy()
     below = np.empty_like(by_column)
     _sum_below(by_column, bins.starts, below)
-    places, parts, onto = bins.places, bins.parts, sums.numpy()
+    bin_indices, fractions, out = bins.places, bins.parts, sums.numpy()
 
     def add(start: int, stop: int) -> None:
-        _add_bins(places, parts, below, by_column, onto, start, stop)
+        _add_bins(bin_indices, fractions, below, by_column, out, start, stop)
 
-    run_in_parallel(add, split_evenly(len(bins), _n_parts(places, sums)))
+    run_in_parallel(add, split_evenly(len(bins), _choose_n_parts(bin_indices, sums)))
     return sums
 
 
-def bin_gradient(bins: FilledBins, pulls: Tensor, n_columns: int) -> Tensor:
-    """The gradient of the weight, (n_outputs, n_columns), for these gradients of the sums."""
-    reached, filled = (torch.zeros(n_columns, pulls.shape[1]) for _ in range(2))
-    places, parts, from_rows = bins.places, bins.parts, pulls.numpy()
+def compute_bin_gradient(bins: FilledBins, gradient: Tensor, n_columns: int) -> Tensor:
+    """Return the gradient of the weight, (n_outputs, n_columns), given the gradient of the sums."""
+    reached, filled = (torch.zeros(n_columns, gradient.shape[1]) for _ in range(2))
+    bin_indices, fractions, row_gradients = bins.places, bins.parts, gradient.numpy()
 
-    def pull(start: int, stop: int) -> None:
-        _pull_bins(places, parts, bins.starts, from_rows, reached.numpy(), filled.numpy(), start, stop)
+    def accumulate(start: int, stop: int) -> None:
+        _accumulate_bin_gradients(
+            bin_indices, fractions, bins.starts, row_gradients, reached.numpy(), filled.numpy(), start, stop
+        )
 
-    run_in_parallel(pull, split_evenly(places.shape[1], _n_parts(places, pulls)))
-    _pull_below(reached.numpy(), bins.starts, filled.numpy())
+    run_in_parallel(accumulate, split_evenly(bin_indices.shape[1], _choose_n_parts(bin_indices, gradient)))
+    _accumulate_lower_bins(reached.numpy(), bins.starts, filled.numpy())
     return filled.T.contiguous()
 
 
-def _n_parts(places: Places, sums: Tensor) -> int:
-    return min(get_n_threads(), 1 + places.size * sums.shape[1] // SUMMANDS_WORTH_A_THREAD)
+def _choose_n_parts(bin_indices: BinIndices, sums: Tensor) -> int:
+    return min(get_n_threads(), 1 + bin_indices.size * sums.shape[1] // MIN_SUMMANDS_PER_THREAD)
 
 
 @compiled
-def _sum_below(weight: Floats, starts: Flags, below: Floats) -> None:
-    """Per column the sum of the weights of the bins of its feature below it."""
+def _sum_below(weight: Float32Array, starts: BoolArray, below: Float32Array) -> None:
+    """Write the sum of the weights of the lower bins of the same feature to each column of `below`."""
     for column in range(len(weight)):
         if starts[column]:
             below[column] = 0
@@ -79,23 +80,32 @@ def _sum_below(weight: Floats, starts: Flags, below: Floats) -> None:
 
 @compiled_fastmath
 def _add_bins(
-    places: Places, parts: Floats, below: Floats, weight: Floats, sums: Floats, start: int, stop: int
+    bin_indices: BinIndices,
+    fractions: Float32Array,
+    below: Float32Array,
+    weight: Float32Array,
+    sums: Float32Array,
+    start: int,
+    stop: int,
 ) -> None:
-    """Four features in a pass, so that the sums are read and written a quarter as often."""
-    n_features, n_outputs = places.shape[1], sums.shape[1]
+    """Add the products of the rows `start:stop`, four features per pass to access the sums less often."""
+    n_features, n_outputs = bin_indices.shape[1], sums.shape[1]
     in_fours = n_features // 4 * 4
-    for first in range(start, stop, ROWS):
-        rows = range(first, min(first + ROWS, stop))
-        for left in range(0, n_outputs, OUTPUTS):
-            right = min(left + OUTPUTS, n_outputs)
-            for at in range(0, in_fours, 4):
+    for first in range(start, stop, BLOCK_ROWS):
+        rows = range(first, min(first + BLOCK_ROWS, stop))
+        for left in range(0, n_outputs, BLOCK_OUTPUTS):
+            right = min(left + BLOCK_OUTPUTS, n_outputs)
+            for feature in range(0, in_fours, 4):
                 for row in rows:
-                    onto, place = sums[row, left:right], places[row]
-                    p, q, r, s = parts[row, at], parts[row, at + 1], parts[row, at + 2], parts[row, at + 3]
-                    below_p, slope_p = below[place[at], left:right], weight[place[at], left:right]
-                    below_q, slope_q = below[place[at + 1], left:right], weight[place[at + 1], left:right]
-                    below_r, slope_r = below[place[at + 2], left:right], weight[place[at + 2], left:right]
-                    below_s, slope_s = below[place[at + 3], left:right], weight[place[at + 3], left:right]
+                    out = sums[row, left:right]
+                    a, b = bin_indices[row, feature], bin_indices[row, feature + 1]
+                    c, d = bin_indices[row, feature + 2], bin_indices[row, feature + 3]
+                    p, q = fractions[row, feature], fractions[row, feature + 1]
+                    r, s = fractions[row, feature + 2], fractions[row, feature + 3]
+                    below_p, slope_p = below[a, left:right], weight[a, left:right]
+                    below_q, slope_q = below[b, left:right], weight[b, left:right]
+                    below_r, slope_r = below[c, left:right], weight[c, left:right]
+                    below_s, slope_s = below[d, left:right], weight[d, left:right]
                     for output in range(right - left):
                         one = (below_p[output] + p * slope_p[output]) + (
                             below_q[output] + q * slope_q[output]
@@ -103,45 +113,46 @@ def _add_bins(
                         two = (below_r[output] + r * slope_r[output]) + (
                             below_s[output] + s * slope_s[output]
                         )
-                        onto[output] += one + two
-            for at in range(in_fours, n_features):
+                        out[output] += one + two
+            for feature in range(in_fours, n_features):
                 for row in rows:
-                    onto, part = sums[row, left:right], parts[row, at]
-                    base, slope = below[places[row, at], left:right], weight[places[row, at], left:right]
+                    out, fraction = sums[row, left:right], fractions[row, feature]
+                    column = bin_indices[row, feature]
+                    base, slope = below[column, left:right], weight[column, left:right]
                     for output in range(right - left):
-                        onto[output] += base[output] + part * slope[output]
+                        out[output] += base[output] + fraction * slope[output]
 
 
 @compiled_fastmath
-def _pull_bins(
-    places: Places,
-    parts: Floats,
-    starts: Flags,
-    pulls: Floats,
-    reached: Floats,
-    filled: Floats,
+def _accumulate_bin_gradients(
+    bin_indices: BinIndices,
+    fractions: Float32Array,
+    starts: BoolArray,
+    gradient: Float32Array,
+    reached: Float32Array,
+    filled: Float32Array,
     first_feature: int,
     last_feature: int,
 ) -> None:
-    """Add each row's pulls to the bins that its features reach, and by how far they fill them."""
-    n_rows, n_outputs = pulls.shape
-    for left in range(0, n_outputs, OUTPUTS):
-        right = min(left + OUTPUTS, n_outputs)
-        for at in range(first_feature, last_feature):
+    """Add each row's gradient to `reached`, and times the filled fraction to `filled`, at its bins."""
+    n_rows, n_outputs = gradient.shape
+    for left in range(0, n_outputs, BLOCK_OUTPUTS):
+        right = min(left + BLOCK_OUTPUTS, n_outputs)
+        for feature in range(first_feature, last_feature):
             for row in range(n_rows):
-                place, part = places[row, at], parts[row, at]
-                if part == 0 and starts[place]:  # no bin is filled
+                column, fraction = bin_indices[row, feature], fractions[row, feature]
+                if fraction == 0 and starts[column]:  # no bin is filled
                     continue
-                pull = pulls[row, left:right]
-                onto_reached, onto_filled = reached[place, left:right], filled[place, left:right]
+                slope = gradient[row, left:right]
+                reached_out, filled_out = reached[column, left:right], filled[column, left:right]
                 for output in range(right - left):
-                    onto_reached[output] += pull[output]
-                    onto_filled[output] += part * pull[output]
+                    reached_out[output] += slope[output]
+                    filled_out[output] += fraction * slope[output]
 
 
 @compiled
-def _pull_below(reached: Floats, starts: Flags, filled: Floats) -> None:
-    """Add to each bin what was pulled into the bins of its feature above it, which fill it."""
+def _accumulate_lower_bins(reached: Float32Array, starts: BoolArray, filled: Float32Array) -> None:
+    """Add to each bin the gradients of the higher bins of its feature, which fill it completely."""
     for column in range(len(starts) - 2, -1, -1):
         if not starts[column + 1]:
             for output in range(filled.shape[1]):

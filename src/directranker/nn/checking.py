@@ -1,6 +1,6 @@
-"""Widths and shapes from users, checked in one place.
+"""Validation of widths and shapes.
 
->>> counts("hidden_layers", (64, 32), wanted="the widths in turn")
+>>> validate_counts("hidden_layers", (64, 32), wanted="the layer widths")
 (64, 32)
 """
 
@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from numbers import Integral
-from typing import Any
+from typing import TypeGuard
 
-__all__ = ["count", "counts"]
+__all__ = ["validate_count", "validate_counts"]
 
 
-def count(name: str, value: Any, *, wanted: str) -> int:
-    """A whole number of at least 1; `wanted` says in the error what to give instead.
+def validate_count(name: str, value: object, *, wanted: str) -> int:
+    """Return a whole number of at least 1, or raise; `wanted` completes the message "pass …".
 
-    >>> count("n_features", 0, wanted="a whole number of at least 1")
+    >>> validate_count("n_features", 0, wanted="a whole number of at least 1")
     Traceback (most recent call last):
-    ValueError: n_features is 0; give a whole number of at least 1
+    ValueError: n_features is 0; pass a whole number of at least 1
     """
     if not _is_count(value):
-        raise ValueError(f"{name} is {value!r}; give {wanted}")
+        raise ValueError(f"{name} is {value!r}; pass {wanted}")
     return int(value)
 
 
-def counts(name: str, values: Any, *, wanted: str) -> tuple[int, ...]:
-    """Whole numbers of at least 1, any number of them.
+def validate_counts(name: str, values: object, *, wanted: str) -> tuple[int, ...]:
+    """Return whole numbers of at least 1, or raise; `wanted` completes the message "pass …".
 
-    >>> counts("input_shape", [1, 0], wanted="the shape of a document")
+    >>> validate_counts("input_shape", [1, 0], wanted="the shape of a document")
     Traceback (most recent call last):
-    ValueError: input_shape is [1, 0]; give the shape of a document
+    ValueError: input_shape is [1, 0]; pass the shape of a document
     """
-    # The numbers of bytes and of sets stand for nothing, or in no order.
-    is_row = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
-    if not is_row or not all(map(_is_count, values)):
-        raise ValueError(f"{name} is {values!r}; give {wanted}")
+    # Bytes are no numbers, sets and mappings have no order.
+    is_sequence = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    if not is_sequence or not all(map(_is_count, values)):
+        raise ValueError(f"{name} is {values!r}; pass {wanted}")
     return tuple(map(int, values))
 
 
-def _is_count(value: Any) -> bool:
-    # True counts as 1 in Python, but who writes it means something else.
+def _is_count(value: object) -> TypeGuard[int]:
+    # True is an Integral in Python, but never meant as a width.
     return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1

@@ -27,7 +27,7 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class DirectRankerNet(nn.Module):
-    """f and the head together: `net(X)` gives scores g, `net.compare(X, Y)` gives r row by row.
+    """A feature net and a head: `net(X)` returns scores g, `net.compare(X, Y)` returns r row by row.
 
     In evaluation mode a document's score depends on the document alone, so r is an order. In training mode
     batch normalisation couples the documents of a batch and dropout makes f random: r is then an order
@@ -52,9 +52,9 @@ class DirectRankerNet(nn.Module):
         random_state: int | None = None,
         **mlp_options: Unpack[MlpOptions],
     ) -> DirectRankerNet:
-        """A net for documents of `input_shape`; see `build_feature_net` for the feature net and its options.
+        """Build a net for documents of `input_shape`; see `build_feature_net` for the other arguments.
 
-        With a `random_state` the weights are always the same, and the global random state is untouched.
+        A `random_state` makes the weights reproducible and leaves the global random state unchanged.
 
         >>> image_net = lambda shape: nn.Sequential(nn.Conv2d(shape[0], 4, 3), nn.ReLU(), nn.Flatten())
         >>> DirectRankerNet.build((1, 8, 8), feature_net=image_net).head
@@ -69,44 +69,44 @@ class DirectRankerNet(nn.Module):
         return cls(built.module, RankingHead(built.width, head_activation))
 
     def forward(self, X: Tensor) -> Tensor:
-        """Scores g, one per document, (n,).
+        """Return scores g, one per document, (n,).
 
-        Equal documents of one batch may differ in the last bit, by the rounding of matrix products;
-        `score_distinct` gives them the same score.
+        Scores of equal documents may differ in the last bit, by the rounding of matrix products; those of
+        `score_distinct` do not.
         """
         return self.head.score(self.feature_net(X))
 
     def score_distinct(self, X: Tensor) -> Tensor:
-        """Scores g, with each distinct document scored once, so that equal ones agree to the bit.
+        """Return scores g, where each distinct document is scored once, so that equal ones agree to the bit.
 
         >>> net = DirectRankerNet.build((3,), random_state=0)
         >>> len(net.score_distinct(torch.rand(1, 3).repeat(1000, 1)).unique())
         1
         """
-        distinct, place = _distinct_rows(X)
+        distinct, index = _distinct_rows(X)
         scores: Tensor = self(distinct)
-        return scores[place]
+        return scores[index]
 
     def compare(self, X: Tensor, Y: Tensor) -> Tensor:
-        """Comparisons r(x, y) row by row; all laws of an order hold exactly among the pairs of one call.
+        """Return r(x, y) row by row; all laws of an order hold exactly among the pairs of one call.
 
-        For pairs of several calls score the documents once and compare with `head.compare`.
+        To compare across calls, score the documents once and compare the scores with `head.compare`.
         """
         if X.shape != Y.shape:
             raise ValueError(
-                f"X has shape {tuple(X.shape)} and Y {tuple(Y.shape)}; give as many documents in both"
+                f"X has shape {tuple(X.shape)} and Y {tuple(Y.shape)}; pass as many documents in both"
             )
         scores = self.score_distinct(torch.cat([X, Y]))
         return self.head.compare(scores[: len(X)], scores[len(X) :])
 
 
 def _distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows, in an order that does not depend on X's, and where each row of X is among them."""
+    """Return the distinct rows, in an order that does not depend on X's, and the index of each row of X."""
     if not X.numel():
         return X, torch.arange(len(X), device=X.device)
-    # As bits, for rows with a missing value to be equal to themselves; + 0 makes 0.0 of −0.0.
+    # Compare bits, so that rows with NaN equal themselves; + 0 turns −0.0 into 0.0.
     bits = (X.detach() + 0).reshape(len(X), -1).view(_BITS[X.element_size()])
-    place: Tensor = torch.unique(bits, dim=0, return_inverse=True)[1]
-    first = torch.empty(int(place.max()) + 1, dtype=torch.long, device=X.device)
-    first[place.flip(0)] = torch.arange(len(X) - 1, -1, -1, device=X.device)
-    return X[first], place
+    index: Tensor = torch.unique(bits, dim=0, return_inverse=True)[1]
+    first = torch.empty(int(index.max()) + 1, dtype=torch.long, device=X.device)
+    first[index.flip(0)] = torch.arange(len(X) - 1, -1, -1, device=X.device)
+    return X[first], index

@@ -1,7 +1,7 @@
-"""f of the DirectRanker: the feature part, any torch module; by default a multi-layer perceptron.
+"""The feature net f of the DirectRanker: any torch module; by default a multi-layer perceptron.
 
-The paper leaves f free: it only has to be the same function for both documents of a pair. A net is given
-as a module, as a function that makes one from the number of features, or left out for a perceptron.
+The paper allows any f, as long as it is the same function for both documents of a pair. It is given as a
+module, as a function that builds one from the number of features, or as None for a perceptron.
 
 >>> build_feature_net(None, (4,), hidden_layers=(8, 3)).width
 3
@@ -19,17 +19,17 @@ from typing import Any, NamedTuple, Unpack
 import torch
 from torch import nn
 
-from directranker.nn.checking import counts
+from directranker.nn.checking import validate_counts
 from directranker.nn.perceptron import DEFAULT_LAYERS, MlpOptions, feature_mlp
 
-__all__ = ["BuiltFeatureNet", "FeatureNet", "build_feature_net", "output_width", "seeded"]
+__all__ = ["BuiltFeatureNet", "FeatureNet", "build_feature_net", "infer_output_width", "seeded"]
 
 FeatureNet = nn.Module | Callable[[Any], nn.Module] | None
 """A module, a function `n_features → module`, or None for a multi-layer perceptron."""
 
 
 class BuiltFeatureNet(NamedTuple):
-    """A feature net ready for use, and how many features it makes of a document."""
+    """A feature net and its output width."""
 
     module: nn.Module
     width: int
@@ -38,24 +38,24 @@ class BuiltFeatureNet(NamedTuple):
 def build_feature_net(
     feature_net: FeatureNet, input_shape: Sequence[int], **mlp_options: Unpack[MlpOptions]
 ) -> BuiltFeatureNet:
-    """The feature net for documents of `input_shape`, tried out once on two rows of zeros.
+    """Build the feature net for documents of `input_shape`, and test it on two rows of zeros.
 
-    A module is copied, so that training never changes the given one. A function is called with the number
-    of features, or with the whole shape if a document has several dimensions, such as (1, 8, 8) for an
-    image. None makes `feature_mlp` with the options, which count only for it; several dimensions are
-    flattened first. Wrap the call in `seeded` for the same weights every time.
+    A module is copied, so that training never changes the original. A function is called with the number of
+    features, or with the whole shape if a document has several dimensions, such as (1, 8, 8) for an image.
+    None builds `feature_mlp` with `mlp_options`, which apply only to it; it flattens several dimensions
+    first. Wrap the call in `seeded` for reproducible weights.
 
     >>> build_feature_net(lambda n_features: nn.Linear(n_features, 5), (3,)).width
     5
     >>> build_feature_net(nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), (1, 8, 8)).width
     72
     """
-    shape = _checked_shape(input_shape)
+    shape = _validate_shape(input_shape)
     module: Any = feature_net
     if feature_net is None:
-        module = _default_net(shape, **mlp_options)
+        module = _build_default_net(shape, **mlp_options)
         if isinstance(mlp_options.get("activation", ""), str):
-            # Its width is known, and a trial on the meta device would import torch's compiler, for seconds.
+            # Its width is known, and a test run would import torch's compiler, which takes seconds.
             hidden_layers = mlp_options.get("hidden_layers", DEFAULT_LAYERS)
             return BuiltFeatureNet(module, int([math.prod(shape), *hidden_layers][-1]))
     elif isinstance(feature_net, nn.Module):
@@ -64,27 +64,27 @@ def build_feature_net(
         module = feature_net(shape[0] if len(shape) == 1 else shape)
     if not isinstance(module, nn.Module):
         raise TypeError(
-            f"the feature net is {module!r}; give a torch.nn.Module, or a function that makes one from "
+            f"the feature net is {module!r}; pass a torch.nn.Module, or a function that builds one from "
             "the number of features"
         )
-    return BuiltFeatureNet(module, output_width(module, shape))
+    return BuiltFeatureNet(module, infer_output_width(module, shape))
 
 
-def output_width(module: nn.Module, input_shape: Sequence[int]) -> int:
-    """How many features a net makes of a document, found with two rows of zeros.
+def infer_output_width(module: nn.Module, input_shape: Sequence[int]) -> int:
+    """Return the output width of a net, found by a run on two rows of zeros.
 
-    The net is in evaluation mode for that moment, and then each of its parts in the mode it was in. The
-    global random state stays as it is.
+    The net runs in evaluation mode; afterwards each of its modules is in its previous mode. The global random
+    state is not changed.
 
-    >>> output_width(nn.Linear(3, 5), (3,))
+    >>> infer_output_width(nn.Linear(3, 5), (3,))
     5
-    >>> output_width(nn.Conv2d(1, 2, 3), (1, 8, 8))
+    >>> infer_output_width(nn.Conv2d(1, 2, 3), (1, 8, 8))
     Traceback (most recent call last):
-    ValueError: the feature net makes (2, 2, 6, 6) of an input of shape (2, 1, 8, 8); it must make a row of
-    features per document, (2, width); end it in torch.nn.Flatten()
+    ValueError: the feature net returns (2, 2, 6, 6) for an input of shape (2, 1, 8, 8); it must return one
+    row of features per document, (2, width); end it with torch.nn.Flatten()
     """
-    rows = _zero_rows(module, _checked_shape(input_shape))
-    with _evaluating(module), torch.no_grad():
+    rows = _make_zero_rows(module, _validate_shape(input_shape))
+    with _evaluation_mode(module), torch.no_grad():
         try:
             features = module(rows)
         except Exception as error:
@@ -92,15 +92,15 @@ def output_width(module: nn.Module, input_shape: Sequence[int]) -> int:
                 f"the feature net fails on an input of shape {tuple(rows.shape)}: {error}; "
                 f"it must take documents of shape {tuple(rows.shape[1:])}"
             ) from error
-    return _checked_width(features, rows)
+    return _validate_width(features, rows)
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from a seed of one's own inside the block; afterwards the global state is as it was before.
+    """Seed torch's global generator inside the block, and restore its state afterwards.
 
-    Modules take their first weights from torch's global generator and nowhere else, which is why it is
-    set for the moment and put back. Another thread that draws at that moment would see it.
+    Modules initialise their weights from this generator only. It is global: another thread that draws random
+    numbers inside the block is affected.
 
     >>> with seeded(3):
     ...     first = nn.Linear(2, 1).weight
@@ -109,13 +109,13 @@ def seeded(seed: int) -> Iterator[None]:
     >>> torch.equal(first, second)
     True
     """
-    # Only the generator of the CPU, where modules are made; torch.manual_seed would reach every device.
+    # Modules are built on the CPU; torch.manual_seed would seed every device.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(seed))
         yield
 
 
-def _default_net(shape: tuple[int, ...], **mlp_options: Unpack[MlpOptions]) -> nn.Sequential:
+def _build_default_net(shape: tuple[int, ...], **mlp_options: Unpack[MlpOptions]) -> nn.Sequential:
     mlp = feature_mlp(math.prod(shape), **mlp_options)
     if len(shape) == 1:
         return mlp
@@ -123,37 +123,38 @@ def _default_net(shape: tuple[int, ...], **mlp_options: Unpack[MlpOptions]) -> n
 
 
 @contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    modes = [(part, part.training) for part in module.modules()]
+def _evaluation_mode(module: nn.Module) -> Iterator[None]:
+    modes = [(submodule, submodule.training) for submodule in module.modules()]
     module.eval()
     try:
         yield
     finally:
-        for part, training in modes:
-            part.training = training
+        for submodule, training in modes:
+            submodule.training = training
 
 
-def _zero_rows(module: nn.Module, shape: tuple[int, ...]) -> torch.Tensor:
-    """Two documents of zeros, of the kind and on the device of the net's weights."""
-    parameter = next((one for one in module.parameters() if one.is_floating_point()), torch.empty(0))
+def _make_zero_rows(module: nn.Module, shape: tuple[int, ...]) -> torch.Tensor:
+    """Return two documents of zeros with the dtype and on the device of the net's weights."""
+    floats = (parameter for parameter in module.parameters() if parameter.is_floating_point())
+    parameter = next(floats, torch.empty(0))
     return torch.zeros(2, *shape, dtype=parameter.dtype, device=parameter.device)
 
 
-def _checked_width(features: Any, rows: torch.Tensor) -> int:
-    is_tensor = isinstance(features, torch.Tensor)
-    if is_tensor and features.ndim == 2 and len(features) == len(rows) and features.shape[1] > 0:
-        return int(features.shape[1])
-    got = tuple(features.shape) if is_tensor else type(features).__name__
-    fix = "; end it in torch.nn.Flatten()" if is_tensor and features.ndim > 2 else ""
+def _validate_width(features: object, rows: torch.Tensor) -> int:
+    shape = tuple(features.shape) if isinstance(features, torch.Tensor) else ()
+    if len(shape) == 2 and shape[0] == len(rows) and shape[1] > 0:
+        return int(shape[1])
+    got = shape if isinstance(features, torch.Tensor) else type(features).__name__
+    fix = "; end it with torch.nn.Flatten()" if len(shape) > 2 else ""
     raise ValueError(
-        f"the feature net makes {got} of an input of shape {tuple(rows.shape)}; "
-        f"it must make a row of features per document, (2, width){fix}"
+        f"the feature net returns {got} for an input of shape {tuple(rows.shape)}; "
+        f"it must return one row of features per document, (2, width){fix}"
     )
 
 
-def _checked_shape(input_shape: Sequence[int]) -> tuple[int, ...]:
+def _validate_shape(input_shape: Sequence[int]) -> tuple[int, ...]:
     wanted = "the shape of one document, such as (136,) or (1, 8, 8)"
-    shape = counts("input_shape", input_shape, wanted=wanted)
+    shape = validate_counts("input_shape", input_shape, wanted=wanted)
     if not shape:
-        raise ValueError(f"input_shape is empty; give {wanted}")
+        raise ValueError(f"input_shape is empty; pass {wanted}")
     return shape

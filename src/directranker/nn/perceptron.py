@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from torch import nn
 
-from directranker.nn.checking import count, counts
+from directranker.nn.checking import validate_count, validate_counts
 from directranker.suggestions import describe_unknown_name
 
 __all__ = [
@@ -28,14 +28,14 @@ __all__ = [
     "FEATURE_ACTIVATIONS",
     "NORMALISATIONS",
     "MlpOptions",
-    "checked_layers",
     "feature_mlp",
+    "validate_layers",
 ]
 
-ModuleMaker = Callable[[], nn.Module]
+ModuleFactory = Callable[[], nn.Module]
 DEFAULT_LAYERS = (64,)
 
-FEATURE_ACTIVATIONS: dict[str, ModuleMaker] = {
+FEATURE_ACTIVATIONS: dict[str, ModuleFactory] = {
     "relu": nn.ReLU,
     "tanh": nn.Tanh,
     "gelu": nn.GELU,
@@ -47,20 +47,20 @@ FEATURE_ACTIVATIONS: dict[str, ModuleMaker] = {
     "softsign": nn.Softsign,
     "identity": nn.Identity,
 }
-"""Activations inside f by name; unlike the head's they need not be odd."""
+"""The activations of f by name; unlike the head's they need not be odd."""
 
 NORMALISATIONS: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
-"""Normalisation after each linear layer by name.
+"""The normalisations after each linear layer by name.
 
-In training, `batch` couples the documents of a batch; in evaluation each is scored on its own.
+In training, `batch` couples the documents of a batch; in evaluation each is scored independently.
 """
 
 
 class MlpOptions(TypedDict, total=False):
-    """The options of `feature_mlp`, as keyword arguments; each is explained there."""
+    """The options of `feature_mlp` as keyword arguments."""
 
     hidden_layers: Sequence[int]
-    activation: str | ModuleMaker
+    activation: str | ModuleFactory
     dropout: float
     bias: bool
     normalisation: str | None
@@ -70,16 +70,16 @@ def feature_mlp(
     n_features: int,
     *,
     hidden_layers: Sequence[int] = DEFAULT_LAYERS,
-    activation: str | ModuleMaker = "relu",
+    activation: str | ModuleFactory = "relu",
     dropout: float = 0.0,
     bias: bool = True,
     normalisation: str | None = None,
 ) -> nn.Sequential:
-    """A perceptron without an output layer, since the ranking head follows.
+    """Build a perceptron without an output layer, since the ranking head follows.
 
-    Each hidden layer is linear, then `normalisation` (None, "batch" or "layer"), `activation` (a name, or
-    what makes a module, such as `torch.nn.PReLU`) and `dropout`. Without hidden layers f is the identity,
-    and the ranker linear.
+    Each hidden layer is linear, followed by `normalisation` (None, "batch" or "layer"), `activation` (a name,
+    or a function that builds a module, such as `torch.nn.PReLU`) and `dropout`. Without hidden layers f is
+    the identity, and the ranker is linear.
 
     >>> feature_mlp(4, hidden_layers=())
     Sequential()
@@ -87,8 +87,8 @@ def feature_mlp(
     Traceback (most recent call last):
     ValueError: normalisation 'btach' is unknown; did you mean 'batch'? Choose from 'batch', 'layer', None
     """
-    n_inputs = count("n_features", n_features, wanted="a whole number of at least 1")
-    widths, make_activation = checked_layers(hidden_layers, activation, dropout, normalisation)
+    n_inputs = validate_count("n_features", n_features, wanted="a whole number of at least 1")
+    widths, make_activation = validate_layers(hidden_layers, activation, dropout, normalisation)
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     for number, (width_in, width_out) in enumerate(pairwise((n_inputs, *widths)), start=1):
         layers[f"linear_{number}"] = nn.Linear(width_in, width_out, bias=bias)
@@ -100,42 +100,42 @@ def feature_mlp(
     return nn.Sequential(layers)
 
 
-def checked_layers(
-    hidden_layers: Any, activation: Any, dropout: float, normalisation: str | None
-) -> tuple[tuple[int, ...], ModuleMaker]:
-    """The widths and what makes activations, once all options of the layers are checked.
+def validate_layers(
+    hidden_layers: object, activation: object, dropout: float, normalisation: str | None
+) -> tuple[tuple[int, ...], ModuleFactory]:
+    """Validate the options of the layers; return their widths and the factory of their activations.
 
-    >>> checked_layers((8, 3), "relu", 0.5, None)
+    >>> validate_layers((8, 3), "relu", 0.5, None)
     ((8, 3), <class 'torch.nn.modules.activation.ReLU'>)
     """
-    widths = counts(
-        "hidden_layers", hidden_layers, wanted="the widths in turn, such as (100, 50), (64,) or ()"
+    widths = validate_counts(
+        "hidden_layers", hidden_layers, wanted="the layer widths, such as (100, 50), (64,) or ()"
     )
-    make_activation = _activation_maker(activation)
+    make_activation = _resolve_activation(activation)
     if not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; give a share of at least 0 and below 1")
+        raise ValueError(f"dropout is {dropout!r}; pass a fraction of at least 0 and below 1")
     if normalisation is not None and normalisation not in NORMALISATIONS:
         raise ValueError(describe_unknown_name("normalisation", normalisation, [*NORMALISATIONS, None]))
     return widths, make_activation
 
 
-def _activation_maker(activation: Any) -> ModuleMaker:
+def _resolve_activation(activation: object) -> ModuleFactory:
     if isinstance(activation, str):
         if activation not in FEATURE_ACTIVATIONS:
             raise ValueError(describe_unknown_name("activation", activation, FEATURE_ACTIVATIONS))
         return FEATURE_ACTIVATIONS[activation]
     if isinstance(activation, nn.Module) or not callable(activation):
         raise TypeError(
-            f"activation is {activation!r}; give a name, such as 'relu', or what makes a module, such as "
-            "torch.nn.ReLU"
+            f"activation is {activation!r}; pass a name, such as 'relu', or a function that builds a module, "
+            "such as torch.nn.ReLU"
         )
-    return lambda: _made_activation(activation)
+    return lambda: _build_activation(activation)
 
 
-def _made_activation(make: Callable[[], Any]) -> nn.Module:
-    made = make()
-    if not isinstance(made, nn.Module):
+def _build_activation(build: Callable[[], object]) -> nn.Module:
+    module = build()
+    if not isinstance(module, nn.Module):
         raise TypeError(
-            f"activation makes {made!r}; give what makes a torch.nn.Module, such as torch.nn.ReLU"
+            f"activation() returns {module!r}; pass a function that builds a module, such as torch.nn.ReLU"
         )
-    return made
+    return module

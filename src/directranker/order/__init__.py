@@ -1,18 +1,18 @@
-"""Is this r an order? And the DirectRanker paper's existence proofs as running code.
+"""Checks of the order laws, and the DirectRanker paper's existence proofs as code.
 
 `check_order` checks the laws of any comparison on given points. `construct_scores` and `DiscreteOrder`
-make a g for any order on a discrete set, `bump_extension` makes it continuous (Theorem 3), and
-`distance_construction` makes one on a convex set (Theorem 4). In each case x ⪰ y exactly if g(x) ≥ g(y),
-which `misrepresented` checks.
+construct a g for any order on a discrete set, `bump_extension` makes it continuous (Theorem 3), and
+`distance_construction` constructs one on a convex set (Theorem 4). In each case x ⪰ y exactly if g(x) ≥ g(y),
+which `find_misrepresented_pair` checks.
 
 >>> at_least = lambda x, y: (len(x), x) >= (len(y), y)
->>> words = ["pear", "fig", "plum", "apple"]
->>> check_order(at_least, words).is_order
+>>> fruits = ["pear", "fig", "plum", "apple"]
+>>> check_order(at_least, fruits).is_order
 True
->>> scores = construct_scores(words, at_least)
+>>> scores = construct_scores(fruits, at_least)
 >>> [str(score) for score in scores]
 ['0', '-1', '1', '2']
->>> misrepresented(scores, words, at_least) is None
+>>> find_misrepresented_pair(scores, fruits, at_least) is None
 True
 """
 
@@ -23,7 +23,7 @@ from directranker.order.laws import (
     Violation,
     check_comparisons,
     check_order,
-    misrepresented,
+    find_misrepresented_pair,
     sort_by_comparator,
 )
 from directranker.order.relations import comparison_matrix
@@ -39,6 +39,6 @@ __all__ = [
     "comparison_matrix",
     "construct_scores",
     "distance_construction",
-    "misrepresented",
+    "find_misrepresented_pair",
     "sort_by_comparator",
 ]

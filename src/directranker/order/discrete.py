@@ -1,9 +1,9 @@
-"""Theorem 3 as running code: scores g for any order on a discrete set, and their continuous extension.
+"""Theorem 3 as code: scores g for any order on a discrete set, and their continuous extension.
 
-The proof walks through the set and gives each element a value: the value of an equal one (p1.1), one more
-than all before (p1.2), one less, or the middle between its two neighbours (p1.3). Values are exact
-fractions, since the middle of two floats runs out of digits after some 52 halvings. Then each value
-becomes the top of a narrow cone ("bump"), and their sum is continuous everywhere.
+The proof enumerates the set and assigns each element a value: the value of an equal one (p1.1), one more
+than all before (p1.2), one less, or the mean of its two neighbours (p1.3). Values are exact fractions, since
+floats run out of digits after about 52 halvings. Then each value becomes the top of a narrow cone ("bump"),
+and their sum is continuous everywhere.
 
 >>> construct_scores(["pear", "fig", "plum", "apple", "nut"], lambda x, y: len(x) >= len(y))
 [Fraction(0, 1), Fraction(-1, 1), Fraction(0, 1), Fraction(1, 1), Fraction(-1, 1)]
@@ -23,19 +23,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from directranker.order.relations import Floats, Relation, as_points
+from directranker.arrays import FloatArray
+from directranker.order.relations import Relation, as_points
 
 __all__ = ["BUMP_NARROWNESS", "DiscreteOrder", "bump_extension", "construct_scores"]
 
 BUMP_NARROWNESS = 42
-"""The proof's number: a bump is 42 times narrower than the distance of the closest points."""
+"""The proof's constant: a bump is 42 times narrower than the distance of the closest points."""
 
 
 class DiscreteOrder:
-    """The scores of a stream of elements, each found with O(log n) comparisons and never changed again.
+    """The scores of a stream of elements, each computed with O(log n) comparisons and then fixed.
 
-    `at_least(x, y)` says x ⪰ y and must be an order (reflexive, complete, transitive). Then x ⪰ y exactly
-    if g(x) ≥ g(y). The stream may be endless: `map(order.add, stream)`.
+    `at_least(x, y)` returns whether x ⪰ y and must be an order (reflexive, complete, transitive). Then x ⪰ y
+    exactly if g(x) ≥ g(y). The stream may be infinite: `map(order.add, stream)`.
 
     >>> order = DiscreteOrder(lambda x, y: x >= y)
     >>> [str(order.add(x)) for x in (5, 9, 1, 7, 6, 7)]
@@ -56,55 +57,55 @@ class DiscreteOrder:
 
     @property
     def values(self) -> list[Fraction]:
-        """The value of each class, growing."""
+        """The value of each class, in increasing order."""
         return list(self._values)
 
     def add(self, x: Any) -> Fraction:
-        """The value g(x), after steps p1.1 to p1.3 of the proof.
+        """Add an element and return its value g(x), by steps p1.1 to p1.3 of the proof.
 
         >>> DiscreteOrder(lambda x, y: x >= y).add("the first")
         Fraction(0, 1)
         """
-        place, known = self._place(x)
-        if not known:
-            self._values.insert(place, self._new_value(place))
-            self._representatives.insert(place, x)
-        return self._values[place]
+        index, is_known = self._locate(x)
+        if not is_known:
+            self._values.insert(index, self._choose_value(index))
+            self._representatives.insert(index, x)
+        return self._values[index]
 
     def score(self, x: Any) -> Fraction:
-        """The value of an element whose class is known, without adding it.
+        """Return the value of an element whose class is known, without adding it.
 
         >>> order = DiscreteOrder(lambda x, y: len(x) >= len(y))
         >>> _ = order.add("fig")
         >>> order.score("nut")
         Fraction(0, 1)
         """
-        place, known = self._place(x)
-        if not known:
-            raise KeyError(f"nothing equal to {x!r} was added; add it to give it a value")
-        return self._values[place]
+        index, is_known = self._locate(x)
+        if not is_known:
+            raise KeyError(f"no element equal to {x!r} was added; add it first")
+        return self._values[index]
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def _place(self, x: Any) -> tuple[int, bool]:
-        """How many classes are below x, and whether the next one is x's own."""
-        place = bisect_left(self._representatives, True, key=lambda other: bool(self._at_least(other, x)))
-        known = place < len(self) and bool(self._at_least(x, self._representatives[place]))
-        return place, known
+    def _locate(self, x: Any) -> tuple[int, bool]:
+        """Return how many classes are below x, and whether the next one is that of x."""
+        index = bisect_left(self._representatives, True, key=lambda other: bool(self._at_least(other, x)))
+        is_known = index < len(self) and bool(self._at_least(x, self._representatives[index]))
+        return index, is_known
 
-    def _new_value(self, place: int) -> Fraction:
+    def _choose_value(self, index: int) -> Fraction:
         if not self._values:
             return Fraction(0)
-        if place == len(self._values):
+        if index == len(self._values):
             return self._values[-1] + 1
-        if place == 0:
+        if index == 0:
             return self._values[0] - 1
-        return (self._values[place - 1] + self._values[place]) / 2
+        return (self._values[index - 1] + self._values[index]) / 2
 
 
 def construct_scores(points: Iterable[Any], at_least: Relation) -> list[Fraction]:
-    """The scores of a finite set in the order of its enumeration.
+    """Return the scores of the elements of a finite set, in input order.
 
     >>> construct_scores([5, 9, 7], lambda x, y: x >= y)
     [Fraction(0, 1), Fraction(1, 1), Fraction(1, 2)]
@@ -115,56 +116,56 @@ def construct_scores(points: Iterable[Any], at_least: Relation) -> list[Fraction
 
 def bump_extension(
     points: ArrayLike, values: Sequence[Any], *, delta: float | None = None
-) -> Callable[[ArrayLike], Floats]:
-    """A continuous g on all of ℝⁿ with the given values on the points, Σ g(x_i)·max(0, 1 − 42‖x − x_i‖/δ).
+) -> Callable[[ArrayLike], FloatArray]:
+    """Return a continuous g on ℝⁿ with these values on the points: Σ g(x_i)·max(0, 1 − 42‖x − x_i‖/δ).
 
-    `points` is (n_points, n_features) and `delta` at most the distance of the closest two, which it is
-    without being given. The result takes (n, n_features) and gives (n,). Values that differ must differ as
-    float64 too; if they do not, their ranks represent the same order.
+    `points` is (n_points, n_features); `delta` is at most the distance of the closest two, which is the
+    default. The result maps (n, n_features) to (n,). Different values must differ as float64 too; if they do
+    not, pass their ranks, which represent the same order.
 
     >>> g = bump_extension([[0.0], [42.0]], values=[1, 2])
     >>> g([[0.0], [0.25], [1.0], [41.5]]).tolist()
     [1.0, 0.75, 0.0, 1.0]
     """
-    places, heights = _distinct(as_points(points), values)
-    tree = cKDTree(places)
-    distance_between = _checked_delta(tree, delta)
+    distinct, heights = _deduplicate(as_points(points), values)
+    tree = cKDTree(distinct)
+    closest_distance = _resolve_delta(tree, delta)
 
-    def extended(X: ArrayLike) -> Floats:
-        # Bumps do not meet, so the sum has one term: that of the nearest point.
-        distance, nearest = tree.query(as_points(X, places.shape[1]))
-        bumps: Floats = heights[nearest] * np.maximum(
-            0.0, 1.0 - BUMP_NARROWNESS * distance / distance_between
+    def evaluate(X: ArrayLike) -> FloatArray:
+        # Bumps do not overlap, so the sum has one term: that of the nearest point.
+        distance, nearest = tree.query(as_points(X, distinct.shape[1]))
+        bumps: FloatArray = heights[nearest] * np.maximum(
+            0.0, 1.0 - BUMP_NARROWNESS * distance / closest_distance
         )
-        return bumps + 0.0  # a value below 0 times a bump of 0 is −0.0
+        return bumps + 0.0  # a negative value times a bump of 0 is −0.0
 
-    return extended
+    return evaluate
 
 
-def _distinct(points: Floats, values: Sequence[Any]) -> tuple[Floats, Floats]:
-    """Each point once, with its value as a float."""
+def _deduplicate(points: FloatArray, values: Sequence[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct points, with their values as floats."""
     if len(points) != len(values) or not len(points):
-        raise ValueError(f"{len(values)} values for {len(points)} points; give one value per point")
+        raise ValueError(f"{len(values)} values for {len(points)} points; pass one value per point")
     heights = np.array([float(value) for value in values])
     if len(set(heights.tolist())) != len(set(values)):
-        raise ValueError("some values differ but are the same in float64; give their ranks as values")
-    places, first, place = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
-    clash = np.flatnonzero(heights != heights[first][place.ravel()])
+        raise ValueError("some values differ but are equal in float64; pass their ranks as values")
+    distinct, first, index = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
+    clash = np.flatnonzero(heights != heights[first][index.ravel()])
     if len(clash):
-        row, other = int(clash[0]), int(first[place.ravel()[clash[0]]])
+        row, other = int(clash[0]), int(first[index.ravel()[clash[0]]])
         raise ValueError(
-            f"points {other} and {row} are the same but have the values {heights[other]:g} and "
-            f"{heights[row]:g}; no function has both"
+            f"points {other} and {row} are equal but have the values {heights[other]:g} and "
+            f"{heights[row]:g}; pass one value per distinct point"
         )
-    return places, heights[first]
+    return distinct, heights[first]
 
 
-def _checked_delta(tree: Any, delta: float | None) -> float:
+def _resolve_delta(tree: cKDTree, delta: float | None) -> float:
     closest = float(tree.query(tree.data, k=2)[0][:, 1].min())  # infinite for a single point
     if closest == 0:
-        raise ValueError("two points are too close for float64 to tell their distance from 0; scale them up")
+        raise ValueError("two points are so close that their distance is 0 in float64; scale the points up")
     if delta is None:
         return closest if np.isfinite(closest) else 1.0
     if not 0 < delta <= closest:
-        raise ValueError(f"delta is {delta:g}; give at most the distance of the closest points, {closest:g}")
+        raise ValueError(f"delta is {delta:g}; pass at most the distance of the closest points, {closest:g}")
     return float(delta)

@@ -1,13 +1,13 @@
-"""Pairs drawn at random, compiled: each pair of a query equally often, with replacement.
+"""Uniform sampling of pairs with replacement, compiled.
 
-Numbers come from splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-OOPSLA 2014), a stream for each query that begins at a mix of the seed and the query's number. So the same
-seed draws the same pairs, however many threads share the queries.
+Random numbers come from splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+OOPSLA 2014), with one stream per query that starts at a hash of the seed and the query's index. So a seed
+determines the pairs, for any number of threads.
 
->>> from directranker.pairs.classes import classes_of
->>> more, less = np.empty((2, 4), dtype=np.int64)
->>> sample_pairs(classes_of([2, 1, 1, 0]).layout, 0, True, np.uint64(7), more, less)
->>> sorted(set(zip(more.tolist(), less.tolist(), strict=True)) - {(0, 1), (0, 2), (1, 3), (2, 3)})
+>>> from directranker.pairs.classes import group_by_label
+>>> higher, lower = np.empty((2, 4), dtype=np.int64)
+>>> sample_pairs(group_by_label([2, 1, 1, 0]).layout, 0, True, np.uint64(7), higher, lower)
+>>> sorted(set(zip(higher.tolist(), lower.tolist(), strict=True)) - {(0, 1), (0, 2), (1, 3), (2, 3)})
 []
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from directranker.arrays import IntArray
 from directranker.compilation import compiled, inlined
-from directranker.pairs.classes import Layout
+from directranker.pairs.classes import ClassLayout
 
 __all__ = ["lower_stop", "sample_pairs"]
 
@@ -25,15 +25,15 @@ STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
 
 
 @inlined
-def lower_stop(layout: Layout, query: int, upper: int, neighbours: int) -> int:
-    """Where the places end that class `upper` meets; they begin where the class ends."""
-    stop: int = layout.starts[upper + 2] if neighbours else layout.offsets[query + 1]
+def lower_stop(layout: ClassLayout, query: int, upper: int, adjacent: int) -> int:
+    """Return the end of the positions below class `upper` that it is compared with."""
+    stop: int = layout.starts[upper + 2] if adjacent else layout.offsets[query + 1]
     return stop
 
 
 @compiled
-def mixed(state: np.uint64) -> np.uint64:
-    """Splitmix64's output for a state: each bit depends on all of them."""
+def mix_bits(state: np.uint64) -> np.uint64:
+    """Return splitmix64's output for a state: each bit depends on all bits of the state."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
@@ -41,38 +41,38 @@ def mixed(state: np.uint64) -> np.uint64:
 
 @compiled
 def draw_below(state: np.uint64, n: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The next state and a number from 0 to n − 1, each equally likely."""
-    # 2^64 is rarely a multiple of n: its lowest 2^64 mod n numbers would favour the small remainders.
-    uneven = (np.uint64(0) - n) % n
+    """Return the next state and a uniform number from 0 to n − 1."""
+    # 2^64 is rarely a multiple of n: without rejection of 2^64 mod n numbers, small remainders were likelier.
+    n_rejected = (np.uint64(0) - n) % n
     while True:
         state += STEP
-        number = mixed(state)
-        if number >= uneven:
+        number = mix_bits(state)
+        if number >= n_rejected:
             return state, number % n
 
 
 @compiled
 def sample_pairs(
-    layout: Layout, query: int, neighbours: int, seed: np.uint64, more: IntArray, less: IntArray
+    layout: ClassLayout, query: int, adjacent: int, seed: np.uint64, higher: IntArray, lower: IntArray
 ) -> None:
-    """Fill `more` and `less` with the places of pairs of a query that has some."""
+    """Fill `higher` and `lower` with the positions of sampled pairs of a query, which must have pairs."""
     first, n_upper = layout.first[query], layout.first[query + 1] - layout.first[query] - 1
     ends = np.empty(n_upper, dtype=np.int64)  # pairs are numbered class by class
     total = 0
     for c in range(n_upper):
         upper = first + c
         begin = layout.starts[upper + 1]
-        total += (begin - layout.starts[upper]) * (lower_stop(layout, query, upper, neighbours) - begin)
+        total += (begin - layout.starts[upper]) * (lower_stop(layout, query, upper, adjacent) - begin)
         ends[c] = total
-    state = mixed(seed + np.uint64(query + 1) * STEP)
-    for at in range(len(more)):
+    state = mix_bits(seed + np.uint64(query + 1) * STEP)
+    for pair in range(len(higher)):
         state, drawn = draw_below(state, np.uint64(total))
         number = np.int64(drawn)
         c = int(np.searchsorted(ends, number, side="right"))
         upper = first + c
         begin = layout.starts[upper + 1]
-        n_lower = lower_stop(layout, query, upper, neighbours) - begin
+        n_lower = lower_stop(layout, query, upper, adjacent) - begin
         if c > 0:
             number -= ends[c - 1]
-        more[at] = layout.starts[upper] + number // n_lower
-        less[at] = begin + number % n_lower
+        higher[pair] = layout.starts[upper] + number // n_lower
+        lower[pair] = begin + number % n_lower

@@ -1,9 +1,9 @@
-"""ΔNDCG and ΔMAP of a pair: what changes when its documents swap places in the current order, compiled.
+"""ΔNDCG and ΔMAP of a pair: the change of the metric when its documents swap ranks, compiled.
 
 LambdaRank's idea (Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions", NIPS 2006), which
-the DirectRanker paper names as its outlook. The order is by falling scores; where scores are equal the more
-relevant document stands first. Both measures have the same form. With a value v of a document and terms of
-its rank,
+the DirectRanker paper names as future work. Documents are ranked by falling score; among equal scores the
+more relevant document is ranked first. Both metrics have the same form. With a value v of a document and
+terms of its rank,
 
     |Δ| = |v_i − v_j| · |upper(first of the two) + lower(second of the two)|
 
@@ -11,8 +11,9 @@ its rank,
     ΔMAP      v = relevant / number of them  upper = (hits before + 1) / rank − Σ up to it of hit / rank
                                              lower = Σ before it of hit / rank − (hits up to it) / rank
 
->>> from directranker.pairs.classes import classes_of
->>> terms = swap_terms(PairWeight("delta_map"), classes_of([1, 0]), np.array([0.1, 0.9]), threshold=1.0)
+>>> from directranker.pairs.classes import group_by_label
+>>> classes, scores = group_by_label([1, 0]), np.array([0.1, 0.9])
+>>> terms = compute_swap_terms(PairWeight("delta_map"), classes, scores, threshold=1.0)
 >>> terms.rank.tolist(), terms.value.tolist()
 ([1.0, 0.0], [1.0, 0.0])
 >>> swap_weight(1.0, 1.0, terms.upper[0] + terms.lower[1], terms.upper[1] + terms.lower[0])  # 1 − 1/2
@@ -25,20 +26,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import compiled, get_n_threads, inlined, run_in_parallel, split_queries_evenly
-from directranker.metrics.kernels import GAINS, gain_exponent, scaled_gain
-from directranker.metrics.sorting import FloatArray, room_to_sort, sort_descending
-from directranker.pairs.classes import WORTH_A_THREAD, QueryClasses
+from directranker.metrics.kernels import GAINS, compute_gain_exponent, compute_scaled_gain
+from directranker.metrics.sorting import make_sort_workspace, max_group_size, sort_descending
+from directranker.pairs.classes import MIN_DOCUMENTS_PER_THREAD, QueryClasses
 from directranker.pairs.weights import PairWeight
 
-__all__ = ["SwapTerms", "no_swap_terms", "rank_discounts", "swap_terms", "swap_values", "swap_weight"]
+__all__ = [
+    "SwapTerms",
+    "compute_discounts",
+    "compute_swap_terms",
+    "compute_swap_values",
+    "make_empty_swap_terms",
+    "swap_weight",
+]
 
 EXPONENTIAL = GAINS["exponential"]
 
 
 class SwapTerms(NamedTuple):
-    """What `swap_weight` needs to know of each place; `rank` counts from 0."""
+    """The terms of `swap_weight` for each document in label order; `rank` starts at 0."""
 
     value: FloatArray
     rank: FloatArray
@@ -46,27 +54,27 @@ class SwapTerms(NamedTuple):
     lower: FloatArray
 
 
-def no_swap_terms() -> SwapTerms:
-    """For weights that do not look at ranks."""
+def make_empty_swap_terms() -> SwapTerms:
+    """Return empty terms, for weights that do not depend on ranks."""
     return SwapTerms(*np.empty((4, 0)))
 
 
 @inlined
-def swap_weight(values_apart: float, ranks_apart: float, ahead: float, behind: float) -> float:
-    """|Δ| from v_i − v_j, rank_i − rank_j, upper_i + lower_j and upper_j + lower_i.
+def swap_weight(value_difference: float, rank_difference: float, ahead: float, behind: float) -> float:
+    """Return |Δ| from v_i − v_j, rank_i − rank_j, upper_i + lower_j and upper_j + lower_i.
 
-    Both sums come ready: which one holds could not be foretold, and a wrong guess would cost more.
+    Both sums are computed, and one is selected: a mispredicted branch would cost more.
 
     >>> swap_weight(1.0, -1.0, 0.5, 0.25), swap_weight(1.0, 1.0, 0.5, 0.25)
     (0.5, 0.25)
     """
-    return abs(values_apart * (ahead if ranks_apart < 0.0 else behind))
+    return abs(value_difference * (ahead if rank_difference < 0.0 else behind))
 
 
-def rank_discounts(n: int, k: int | None) -> FloatArray:
-    """1 / log2(rank + 1) for n ranks from 1 on, 0 behind rank k.
+def compute_discounts(n: int, k: int | None) -> FloatArray:
+    """Return 1 / log2(rank + 1) for the ranks 1 to n, and 0 beyond rank k.
 
-    >>> rank_discounts(4, 3)[[0, 2, 3]].tolist()
+    >>> compute_discounts(4, 3)[[0, 2, 3]].tolist()
     [1.0, 0.5, 0.0]
     """
     discounts = 1 / np.log2(np.arange(2, n + 2))
@@ -74,69 +82,72 @@ def rank_discounts(n: int, k: int | None) -> FloatArray:
     return discounts
 
 
-def _longest(classes: QueryClasses) -> int:
+def _max_query_size(classes: QueryClasses) -> int:
     return int(np.diff(classes.layout.offsets).max(initial=0))
 
 
-def swap_values(weight: PairWeight, classes: QueryClasses, threshold: float) -> FloatArray:
-    """The value v of each place; it does not depend on the scores."""
+def compute_swap_values(weight: PairWeight, classes: QueryClasses, threshold: float) -> FloatArray:
+    """Return the value v of each document in label order; it does not depend on the scores."""
     values = np.empty(len(classes.relevance))
     if weight.name == "delta_ndcg":
-        discounts = rank_discounts(_longest(classes), weight.k)
-        normalised_gains(classes.relevance, classes.layout.offsets, discounts, values)
+        discounts = compute_discounts(_max_query_size(classes), weight.k)
+        write_normalised_gains(classes.relevance, classes.layout.offsets, discounts, values)
     else:
-        shares_of_relevant(classes.relevance, classes.layout.offsets, threshold, values)
+        write_relevant_fractions(classes.relevance, classes.layout.offsets, threshold, values)
     return values
 
 
-def swap_terms(weight: PairWeight, classes: QueryClasses, scores: FloatArray, threshold: float) -> SwapTerms:
-    """The terms of ΔNDCG or ΔMAP for finite scores by place, in parallel."""
-    values = swap_values(weight, classes, threshold)
+def compute_swap_terms(
+    weight: PairWeight, classes: QueryClasses, scores: FloatArray, threshold: float
+) -> SwapTerms:
+    """Return the terms of ΔNDCG or ΔMAP for finite scores in label order, in parallel."""
+    values = compute_swap_values(weight, classes, threshold)
     terms = SwapTerms(values, *np.empty((3, len(values))))
-    discounts = rank_discounts(_longest(classes), weight.k)
+    discounts = compute_discounts(_max_query_size(classes), weight.k)
     offsets, by_gain = classes.layout.offsets, weight.name == "delta_ndcg"
 
-    def work(first: int, last: int) -> None:
-        rank_queries(scores, offsets, by_gain, discounts, first, last, terms)
+    def write_terms(first: int, last: int) -> None:
+        write_rank_terms(scores, offsets, by_gain, discounts, first, last, terms)
 
     run_in_parallel(
-        work, split_queries_evenly(offsets, min(get_n_threads(), 1 + len(scores) // WORTH_A_THREAD))
+        write_terms,
+        split_queries_evenly(offsets, min(get_n_threads(), 1 + len(scores) // MIN_DOCUMENTS_PER_THREAD)),
     )
     return terms
 
 
 @compiled
-def normalised_gains(
+def write_normalised_gains(
     relevance: FloatArray, offsets: IntArray, discounts: FloatArray, values: FloatArray
 ) -> None:
-    """(2^y − 1) / ideal DCG, both scaled by a power of two so that no label overflows; 0 without gain."""
+    """Write (2^y − 1) / ideal DCG, scaled by a power of two so that no label overflows; 0 without gain."""
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
-        exponent = gain_exponent(relevance[start], EXPONENTIAL) if stop > start else 0.0
+        exponent = compute_gain_exponent(relevance[start], EXPONENTIAL) if stop > start else 0.0
         ideal = 0.0
-        for place in range(start, stop):  # places are the ideal order
-            values[place] = scaled_gain(relevance[place], EXPONENTIAL, 1.0, exponent)
-            ideal += values[place] * discounts[place - start]
-        for place in range(start, stop):
-            values[place] = values[place] / ideal if ideal > 0.0 else 0.0
+        for position in range(start, stop):  # label order is the ideal order
+            values[position] = compute_scaled_gain(relevance[position], EXPONENTIAL, 1.0, exponent)
+            ideal += values[position] * discounts[position - start]
+        for position in range(start, stop):
+            values[position] = values[position] / ideal if ideal > 0.0 else 0.0
 
 
 @compiled
-def shares_of_relevant(
+def write_relevant_fractions(
     relevance: FloatArray, offsets: IntArray, threshold: float, values: FloatArray
 ) -> None:
-    """1 / number of relevant documents for those from the threshold on, 0 for others."""
+    """Write 1 / number of relevant documents for labels of at least `threshold`, 0 for others."""
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
         hits = 0
-        for place in range(start, stop):
-            hits += relevance[place] >= threshold
-        for place in range(start, stop):
-            values[place] = 1.0 / hits if relevance[place] >= threshold else 0.0
+        for position in range(start, stop):
+            hits += relevance[position] >= threshold
+        for position in range(start, stop):
+            values[position] = 1.0 / hits if relevance[position] >= threshold else 0.0
 
 
 @compiled
-def rank_queries(
+def write_rank_terms(
     scores: FloatArray,
     offsets: IntArray,
     by_gain: bool,
@@ -145,24 +156,23 @@ def rank_queries(
     last: int,
     swap: SwapTerms,
 ) -> None:
-    """Rank the queries `first:last` by falling score and write the terms of each rank."""
-    longest = 0
-    for query in range(first, last):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-    keys, order, room = np.empty(longest), np.empty(longest, dtype=np.int64), room_to_sort(longest)
+    """Rank the queries `first:last` by falling score and write the terms of each document."""
+    longest = max_group_size(offsets, first, last)
+    keys, order = np.empty(longest), np.empty(longest, dtype=np.int64)
+    workspace = make_sort_workspace(longest)
     for query in range(first, last):
         start, n = offsets[query], offsets[query + 1] - offsets[query]
         if n > 0:
-            sort_descending(scores[start : start + n], keys[:n], order, room)
-        hits, precisions = 0, 0.0  # of the ranks before
+            sort_descending(scores[start : start + n], keys[:n], order, workspace)
+        hits, precisions = 0, 0.0  # over the ranks before
         for rank in range(n):
-            place = start + order[rank]
-            swap.rank[place] = rank
+            position = start + order[rank]
+            swap.rank[position] = rank
             if by_gain:
-                swap.upper[place], swap.lower[place] = discounts[rank], -discounts[rank]
+                swap.upper[position], swap.lower[position] = discounts[rank], -discounts[rank]
                 continue
-            hit = swap.value[place] > 0.0
-            swap.lower[place] = precisions - (hits + hit) / (rank + 1)
+            hit = swap.value[position] > 0.0
+            swap.lower[position] = precisions - (hits + hit) / (rank + 1)
             precisions += hit / (rank + 1)
-            swap.upper[place] = (hits + 1) / (rank + 1) - precisions
+            swap.upper[position] = (hits + 1) / (rank + 1) - precisions
             hits += hit

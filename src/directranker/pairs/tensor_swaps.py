@@ -1,9 +1,9 @@
 """ΔNDCG and ΔMAP in torch, for scores on any device; `swaps` has the formulas.
 
->>> from directranker.pairs.classes import classes_of
->>> classes, scores = classes_of([1, 0]), torch.tensor([0.1, 0.9], dtype=torch.float64)
->>> weight, more, less = PairWeight("delta_map"), torch.tensor([0]), torch.tensor([1])
->>> tensor_swap_weight(weight, classes, ranking_of(scores, classes), 1.0, more, less).tolist()  # 1 − 1/2
+>>> from directranker.pairs.classes import group_by_label
+>>> classes, scores = group_by_label([1, 0]), torch.tensor([0.1, 0.9], dtype=torch.float64)
+>>> weight, i, j = PairWeight("delta_map"), torch.tensor([0]), torch.tensor([1])
+>>> compute_swap_weights(weight, classes, rank_by_score(scores, classes), 1.0, i, j).tolist()  # 1 − 1/2
 [0.5]
 """
 
@@ -15,61 +15,63 @@ import torch
 from torch import Tensor
 
 from directranker.pairs.classes import QueryClasses
-from directranker.pairs.swaps import rank_discounts, swap_values
+from directranker.pairs.swaps import compute_discounts, compute_swap_values
 from directranker.pairs.weights import PairWeight
 
-__all__ = ["Ranking", "ranking_of", "tensor_swap_weight"]
+__all__ = ["TensorRanking", "compute_swap_weights", "rank_by_score"]
 
 
-class Ranking(NamedTuple):
-    """Places in ranked order, query by query, and the rank of each place within its query, from 0."""
+class TensorRanking(NamedTuple):
+    """The positions in ranked order, query by query, and the rank of each position in its query, from 0."""
 
     order: Tensor
     rank: Tensor
     start: Tensor
-    """Where the query of each place begins."""
+    """The first position of each position's query."""
 
 
-def ranking_of(scores: Tensor, classes: QueryClasses) -> Ranking:
-    """Rank each query's places by falling score, equal ones as they stand: the more relevant first."""
-    query = torch.from_numpy(classes.query_of_place()).to(scores.device)
+def rank_by_score(scores: Tensor, classes: QueryClasses) -> TensorRanking:
+    """Rank each query's documents by falling score; among equal scores the more relevant first."""
+    query = torch.from_numpy(classes.query_of_rows()).to(scores.device)
     start = torch.from_numpy(classes.layout.offsets).to(scores.device)[query]
     order = torch.argsort(scores, descending=True, stable=True)
     order = order[torch.argsort(query[order], stable=True)]
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order), device=order.device)
-    return Ranking(order, rank - start, start)
+    return TensorRanking(order, rank - start, start)
 
 
-def tensor_swap_weight(
-    weight: PairWeight, classes: QueryClasses, ranking: Ranking, threshold: float, more: Tensor, less: Tensor
+def compute_swap_weights(
+    weight: PairWeight, classes: QueryClasses, ranking: TensorRanking, threshold: float, i: Tensor, j: Tensor
 ) -> Tensor:
-    """|Δ| of the measure when the places `more` and `less` swap, pair by pair."""
+    """Return |Δ| of the metric when the documents `i` and `j` swap ranks, pair by pair."""
     device = ranking.rank.device
-    wide = torch.float32 if device.type == "mps" else torch.float64  # Apple's GPUs have no float64
-    value = torch.from_numpy(swap_values(weight, classes, threshold)).to(device, wide)
+    dtype = torch.float32 if device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+    value = torch.from_numpy(compute_swap_values(weight, classes, threshold)).to(device, dtype)
     if weight.name == "delta_ndcg":
-        discounts = torch.from_numpy(rank_discounts(len(value), weight.k)).to(device, wide)
+        discounts = torch.from_numpy(compute_discounts(len(value), weight.k)).to(device, dtype)
         upper = discounts[ranking.rank]
         lower = -upper
     else:
-        upper, lower = _precision_terms(value > 0, ranking, wide)
-    ahead = ranking.rank[more] < ranking.rank[less]
-    change = torch.where(ahead, upper[more] + lower[less], upper[less] + lower[more])
-    return ((value[more] - value[less]) * change).abs()
+        upper, lower = _compute_precision_terms(value > 0, ranking, dtype)
+    is_i_ahead = ranking.rank[i] < ranking.rank[j]
+    change = torch.where(is_i_ahead, upper[i] + lower[j], upper[j] + lower[i])
+    return ((value[i] - value[j]) * change).abs()
 
 
-def _precision_terms(hit: Tensor, ranking: Ranking, wide: torch.dtype) -> tuple[Tensor, Tensor]:
-    places = (ranking.rank + 1).to(wide)
-    hits = _sums_up_to(hit.to(wide), ranking)
-    precisions = _sums_up_to(hit / places, ranking)
-    upper = (hits - hit.to(wide) + 1) / places - precisions
-    lower = precisions - hit / places - hits / places
+def _compute_precision_terms(
+    hit: Tensor, ranking: TensorRanking, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    ranks = (ranking.rank + 1).to(dtype)
+    hits = _cumulate(hit.to(dtype), ranking)
+    precisions = _cumulate(hit / ranks, ranking)
+    upper = (hits - hit.to(dtype) + 1) / ranks - precisions
+    lower = precisions - hit / ranks - hits / ranks
     return upper, lower
 
 
-def _sums_up_to(values: Tensor, ranking: Ranking) -> Tensor:
-    """Sums over a query's ranks up to each place's own."""
+def _cumulate(values: Tensor, ranking: TensorRanking) -> Tensor:
+    """Return the sum over a query's ranks up to each document's rank."""
     sums = torch.cumsum(values[ranking.order], dim=0)
     before = torch.cat([sums.new_zeros(1), sums])
     result = torch.empty_like(values)

@@ -1,13 +1,13 @@
-"""How much a pair counts, by name: not at all differently, by its labels, or by what swapping it changes.
+"""The weight of a pair by name: constant, by its labels, or by the effect of a swap on a metric.
 
-    None               every pair counts the same
+    None               all pairs weigh the same
     label_difference   y_i − y_j
-    delta_ndcg         |ΔNDCG| when the two swap places; `delta_ndcg@10` looks at the first 10 ranks
+    delta_ndcg         |ΔNDCG| when the two swap ranks; `delta_ndcg@10` is NDCG@10
     delta_map          |Δ average precision|, likewise
 
-The last two are in `swaps`. Weights are constants to the gradient.
+The last two are in `swaps`. The gradient treats weights as constants.
 
->>> pair_weight_named("delta_ndcg@10")
+>>> parse_pair_weight("delta_ndcg@10")
 PairWeight(name='delta_ndcg', k=10)
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from directranker.suggestions import describe_unknown_name
 
-__all__ = ["BY_LABELS", "BY_SWAP", "NO_WEIGHT", "PAIR_WEIGHTS", "PairWeight", "pair_weight_named"]
+__all__ = ["BY_LABELS", "BY_SWAP", "NO_WEIGHT", "PAIR_WEIGHTS", "PairWeight", "parse_pair_weight"]
 
 PAIR_WEIGHTS: Sequence[str] = ("label_difference", "delta_ndcg", "delta_map")
 NO_WEIGHT, BY_LABELS, BY_SWAP = range(3)
@@ -26,33 +26,33 @@ NO_WEIGHT, BY_LABELS, BY_SWAP = range(3)
 
 @dataclass(frozen=True)
 class PairWeight:
-    """A named weight of pairs; `k` is the cutoff of ΔNDCG, None for the whole list."""
+    """A pair weight by name; `k` is the cutoff of ΔNDCG, None for all ranks."""
 
     name: str
     k: int | None = None
 
     @property
     def code(self) -> int:
-        """What kernels know it by."""
+        """The code of this weight in kernels."""
         return BY_LABELS if self.name == "label_difference" else BY_SWAP
 
 
-def pair_weight_named(word: str) -> PairWeight:
-    """A weight by its name; `delta_ndcg` may have a cutoff.
+def parse_pair_weight(text: str) -> PairWeight:
+    """Return the pair weight of a name; `delta_ndcg` may have a cutoff.
 
-    >>> pair_weight_named("delta_ndgc@5")
+    >>> parse_pair_weight("delta_ndgc@5")
     Traceback (most recent call last):
     ValueError: pair_weight 'delta_ndgc' is unknown; did you mean 'delta_ndcg'? Choose from
     'label_difference', 'delta_ndcg', 'delta_map'
     """
-    name, at, cutoff = word.partition("@")
+    name, at, cutoff = text.partition("@")
     if name not in PAIR_WEIGHTS:
         raise ValueError(describe_unknown_name("pair_weight", name, PAIR_WEIGHTS))
     if not at:
         return PairWeight(name)
     if name != "delta_ndcg" or not (cutoff.isascii() and cutoff.isdigit()) or int(cutoff) < 1:
         raise ValueError(
-            f"pair_weight {word!r}: only 'delta_ndcg' takes a cutoff, a whole number from 1 on, "
+            f"pair_weight {text!r}: only 'delta_ndcg' takes a cutoff, a whole number of at least 1, "
             "as in 'delta_ndcg@10'"
         )
     return PairWeight(name, int(cutoff))

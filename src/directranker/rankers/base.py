@@ -23,8 +23,8 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import resolve_query_ids
 from directranker.errors import QueryWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.blindness import why_blind
-from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.constant_metrics import explain_constant_metric
+from directranker.metrics.metric import mean_over_queries
 from directranker.parameters import SEED, Constraint, check_parameters
 from directranker.rankers.contract import RankerContract
 from directranker.rankers.finite_scores import check_scores, saturate
@@ -157,12 +157,12 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         if y is None:
             raise TypeError("score needs labels: give y, or a RankingDataset")
         metric = Metric.parse("ndcg@10", convention="paper")
-        problem = why_blind(metric, y, qid=qid)
+        problem = explain_constant_metric(metric, y, qid=qid)
         if problem is not None:
             warn_caller(f"the score is meaningless: {problem}", UserWarning)
         values = metric.per_query(y, scores, qid=qid)
         weights = None if sample_weight is None else average_weight_by_query(sample_weight, qid, len(scores))
-        return mean_of_queries(values, weights)
+        return mean_over_queries(values, weights)
 
     def _warn_without_queries(self) -> None:
         """Warn once if the ranker was fitted with queries: scikit-learn calls `score` without them."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from directranker.errors import DataError, TrainingWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.blindness import why_blind
+from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.training.data import TrainingData
 
 __all__ = ["check_not_constant", "early_stopping_split", "split_off_validation"]
@@ -70,4 +70,6 @@ def check_not_constant(metric: Metric, data: TrainingData) -> None:
 
 def _explain_constant(metric: Metric, data: TrainingData) -> str | None:
     """Return why the metric is constant on this data; None where it is not."""
-    return why_blind(metric, data.relevance, offsets=data.offsets, query_weight=data.weight_of_queries)
+    return explain_constant_metric(
+        metric, data.relevance, offsets=data.offsets, query_weight=data.weight_of_queries
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.arrays import FloatArray, IntArray, Relevance
-from directranker.pairs import QueryClasses, classes_of
+from directranker.pairs import QueryClasses
 from directranker.training.data import TrainingData
 
 __all__ = ["Batch", "Batches", "grow_exponentially"]

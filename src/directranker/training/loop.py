@@ -22,8 +22,8 @@ from directranker.compilation import split_evenly
 from directranker.data.grouping import compute_query_means
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.metric import mean_of_queries
-from directranker.nn.training_pass import Scorer, training_pass
+from directranker.metrics.metric import mean_over_queries
+from directranker.nn.training_pass import Scorer, make_training_scorer
 from directranker.nn.workspace import Workspace
 from directranker.training.batches import Batch, Batches
 from directranker.training.checkpoints import Checkpoint, Tensors, TrainingState
@@ -114,7 +114,7 @@ class Validation:
             return None
         ordered = scores if self.order is None else scores[self.order]
         values = self.metric.per_query(self.relevance, ordered, offsets=self.offsets)
-        return mean_of_queries(values, self.query_weight)
+        return mean_over_queries(values, self.query_weight)
 
 
 class BatchCost(Protocol):
@@ -204,7 +204,7 @@ class _Training:
         )
         self.data = self.features.data
         self.batches = Batches(self.data, options.batch_queries, options.seed, options.list_size)
-        self.score = training_pass(self.net)
+        self.score = make_training_scorer(self.net)
         self.parameters = list(self.net.parameters())
 
     @property

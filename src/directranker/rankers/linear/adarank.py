@@ -23,9 +23,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
-from directranker.metrics.sorting import FloatArray
 from directranker.parameters import BOOLEAN, CALLBACKS, FINITE, PROGRESS, between, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.metrics import Metric
-from directranker.metrics.sorting import FloatArray
 from directranker.parameters import BOOLEAN, CALLBACKS, PROGRESS, above, at_least, between, integer
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from directranker.arrays import Features
+from directranker.arrays import Features, FloatArray
 from directranker.metrics import Metric
 from directranker.metrics.repeated import RepeatedMetric
-from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, between, instance_of, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults

@@ -17,9 +17,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from directranker.arrays import Features, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.metrics.repeated import RepeatedMetric
-from directranker.metrics.sorting import FloatArray
 from directranker.rankers.linear.weighted_sums import score_rows, update_scores
 from directranker.rankers.rounds import Rounds
 

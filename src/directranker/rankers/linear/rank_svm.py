@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from directranker.arrays import Features
+from directranker.arrays import Features, FloatArray
 from directranker.costs import Objective
-from directranker.costs.execution import run_plan
-from directranker.costs.plans import Plan, plan_of
+from directranker.costs.execution import compute_cost
+from directranker.costs.plans import CostPlan, plan_cost
 from directranker.errors import TrainingWarning, warn_caller
-from directranker.metrics.sorting import FloatArray
 from directranker.parameters import CALLBACKS, PROGRESS, above, instance_of, integer
 from directranker.rankers.base import as_seed
 from directranker.rankers.linear.base import LinearRanker
@@ -141,7 +140,7 @@ class RankSVM(LinearRanker):
         objective = Objective(
             "squared_hinge", head_activation="identity", pairs=self.pairs, reduction=self.reduction
         )
-        plan = plan_of(
+        plan = plan_cost(
             objective,
             data.relevance,
             data.offsets,
@@ -196,7 +195,7 @@ class MarginProblem:
     """
 
     table: Features
-    plan: Plan
+    plan: CostPlan
     objective: Objective
     alpha: float
     width: float | None = None
@@ -219,7 +218,7 @@ class MarginProblem:
 
     def _beyond(self, scores: FloatArray, margin: float) -> tuple[float, float, FloatArray]:
         """What pairs miss of a margin, summed; its squares, summed; and their slopes in the scores."""
-        costs, gradient = run_plan(self.objective, self.plan, scores / margin)
+        costs, gradient = compute_cost(self.objective, self.plan, scores / margin)
         squares, slopes = margin**2 * float(costs.sum()), margin * gradient.astype(np.float64)
         # Σ slope · score = −2 Σ max(0, margin − d) d, since each pair's slopes are opposite.
         missing = (squares - float(slopes @ scores) / 2) / margin

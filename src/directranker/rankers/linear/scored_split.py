@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_evenly
 from directranker.metrics import Metric
 from directranker.metrics.repeated import Column, RepeatedMetric
-from directranker.metrics.sorting import FloatArray
 from directranker.rankers.transforming import check_encoded
 from directranker.training.data import TrainingData
 
@@ -123,20 +123,22 @@ class ScoredSplit:
     def per_query_after(self, number: int, step: float, promising: Iterable[int] = ()) -> FloatArray:
         """The metric of each query under scores + step × column."""
         column = self.columns.column(number, promising)
-        (values,) = np.nan_to_num(self._metric.of_steps(self.scores, column, np.array([step])))
+        (values,) = np.nan_to_num(self._metric.evaluate_steps(self.scores, column, np.array([step])))
         return np.asarray(values)
 
     def fitness_of_steps(self, number: int, steps: FloatArray) -> FloatArray:
         """The fitness under scores + step × column for each step."""
         column = self.columns.column(number, range(self.columns.n_columns))
-        values: FloatArray = np.nan_to_num(self._metric.of_steps(self.scores, column, steps)) @ self.weights
+        values: FloatArray = (
+            np.nan_to_num(self._metric.evaluate_steps(self.scores, column, steps)) @ self.weights
+        )
         return values
 
     def per_column(self, sign: float = 1.0) -> FloatArray:
         """The metric of each query under sign × each column alone, (n_columns, n_queries)."""
         table = np.empty((self.columns.n_columns, len(self.weights)))
         for queries, block in self.columns.blocks():
-            table[:, queries] = self._metric.of_columns(block, queries, sign)
+            table[:, queries] = self._metric.evaluate_columns(block, queries, sign)
         np.nan_to_num(table, copy=False)
         return table
 

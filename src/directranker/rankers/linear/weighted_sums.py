@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from directranker.arrays import Features, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.compilation import compiled, compiled_fastmath, run_in_parallel, split_evenly
-from directranker.metrics.sorting import FloatArray
 
 __all__ = ["score_rows", "sum_rows", "update_scores"]
 

@@ -26,8 +26,8 @@ from directranker.encoding import bins_of
 from directranker.encoding.base import RowTransform
 from directranker.metrics import Metric
 from directranker.nn import DirectRankerNet
-from directranker.nn.perceptron import checked_layers
-from directranker.nn.training_pass import has_own_pass
+from directranker.nn.perceptron import validate_layers
+from directranker.nn.training_pass import has_fast_pass
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.nets.distillation import compute_soft_targets, resolve_teacher
 from directranker.rankers.nets.encoding_selection import select_encoding
@@ -144,7 +144,7 @@ def train(
     net: DirectRankerNet,
 ) -> TrainingResult:
     """Train the net and move it to the processor."""
-    as_bins = bins_of(ranker.transform_) is not None and has_own_pass(net)
+    as_bins = bins_of(ranker.transform_) is not None and has_fast_pass(net)
     validation = None
     if splits.validation is not None:
         held_out = _encode_features(ranker, splits.validation, resolved.device, as_bins=as_bins)
@@ -174,7 +174,7 @@ def check_training_parameters(ranker: DirectRanker) -> None:
     )
     if ranker.feature_net is None:
         layers = resolve_layers(ranker.hidden_layers, n_documents=1, n_columns=1)
-        checked_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)
+        validate_layers(layers, ranker.activation, ranker.dropout, ranker.normalisation)
 
 
 def _resolve_teacher(ranker: DirectRanker, data: TrainingData) -> Ranker | None:

@@ -39,7 +39,7 @@ class ObjectiveCost:
         result = objective(scores.detach().numpy(), batch.classes, seed=seed, **weights)
         cost, gradient = result.cost, result.gradient
         if self.soft_targets is not None:
-            weight, targets = self.teacher_weight, self.soft_targets.of(batch.rows)
+            weight, targets = self.teacher_weight, self.soft_targets.take(batch.rows)
             soft_cost, soft_gradient = targets(scores.detach().numpy(), batch.offsets, **weights)
             cost = (1 - weight) * cost + weight * soft_cost
             gradient = ((1 - weight) * gradient + weight * soft_gradient).astype(gradient.dtype)
@@ -51,7 +51,9 @@ class ObjectiveCost:
     ) -> float:
         cost = torch_objective(objective, scores, batch.classes, seed=seed, **weights)
         if self.soft_targets is not None:
-            soft_cost = self.soft_targets.of(batch.rows).tensor_cost(scores, batch.offsets, **weights)
+            soft_cost = self.soft_targets.take(batch.rows).compute_tensor_cost(
+                scores, batch.offsets, **weights
+            )
             cost = (1 - self.teacher_weight) * cost + self.teacher_weight * soft_cost
         if cost.requires_grad:
             cost.backward()  # type: ignore[no-untyped-call]

@@ -121,11 +121,11 @@ def _fit_and_score(
 def calibrate_scores(scores: FloatArray, data: TrainingData) -> LogOdds:
     """Scale the scores to the minimum cross-entropy of labelled pairs."""
     from directranker.costs import Objective  # noqa: PLC0415 - slow to import
-    from directranker.costs.execution import run_plan  # noqa: PLC0415 - slow to import
-    from directranker.costs.plans import plan_of  # noqa: PLC0415 - slow to import
+    from directranker.costs.execution import compute_cost  # noqa: PLC0415 - slow to import
+    from directranker.costs.plans import plan_cost  # noqa: PLC0415 - slow to import
 
     objective = Objective(reduction="root")
-    plan = plan_of(
+    plan = plan_cost(
         objective,
         data.relevance,
         data.offsets,
@@ -136,7 +136,7 @@ def calibrate_scores(scores: FloatArray, data: TrainingData) -> LogOdds:
     unit = scores / largest if largest > 0 else scores
 
     def compute_query_costs(log_scale: float) -> FloatArray:
-        return run_plan(objective, plan, np.exp(log_scale) * unit)[0]
+        return compute_cost(objective, plan, np.exp(log_scale) * unit)[0]
 
     best = minimize_scalar(
         lambda log_scale: float(compute_query_costs(log_scale).sum()),

@@ -21,7 +21,7 @@ import numpy as np
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.description.model import Model, Trees
 from directranker.metrics import Metric
-from directranker.metrics.metric import mean_of_queries
+from directranker.metrics.metric import mean_over_queries
 from directranker.parameters import (
     BOOLEAN,
     CALLBACKS,
@@ -360,6 +360,6 @@ def _as_lightgbm_metric(
 
     def evaluate(scores: FloatArray, _: Any) -> tuple[str, float, bool]:
         values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
-        return str(metric), mean_of_queries(values, weights), True
+        return str(metric), mean_over_queries(values, weights), True
 
     return evaluate

@@ -17,7 +17,7 @@ from directranker.arrays import FloatArray
 from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
 from directranker.errors import DataError
 from directranker.metrics import Metric
-from directranker.pairs.weights import BY_SWAP, PairWeight, pair_weight_named
+from directranker.pairs.weights import BY_SWAP, PairWeight, parse_pair_weight
 from directranker.training.data import TrainingData
 
 __all__ = ["LAMBDARANK", "LightGBMObjective", "ResolvedWeight", "build_objective", "resolve_pair_weight"]
@@ -33,7 +33,7 @@ def resolve_pair_weight(pair_weight: str | None, metric: Metric) -> ResolvedWeig
     if pair_weight is None:
         return None
     if pair_weight != "metric":
-        named = pair_weight_named(pair_weight)
+        named = parse_pair_weight(pair_weight)
         if named.code != BY_SWAP:
             raise ValueError(
                 f"pair_weight is {pair_weight!r}; give 'metric', 'delta_ndcg@k', 'delta_map' or None"
