@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.arrays import FloatArray, IntArray, Relevance
-from directranker.pairs import QueryClasses
+from directranker.pairs import QueryClasses, group_by_label
 from directranker.training.data import TrainingData
 
 __all__ = ["Batch", "Batches", "grow_exponentially"]
@@ -92,7 +92,7 @@ class Batches:
     def _batch_rows(self, rows: IntArray) -> Batch:
         """Return these documents as one query."""
         best_first = rows[np.argsort(self._falling_labels[rows], kind="stable")]
-        classes = classes_of(self.data.relevance[best_first])
+        classes = group_by_label(self.data.relevance[best_first])
         return Batch(best_first, classes, self._weight_of(best_first), None)
 
     def _weight_of(self, rows: IntArray) -> FloatArray | None:
@@ -102,7 +102,7 @@ class Batches:
     @cached_property
     def _classes(self) -> QueryClasses:
         """The documents of each query by falling label."""
-        return classes_of(self.data.relevance, self.data.offsets)
+        return group_by_label(self.data.relevance, self.data.offsets)
 
     @cached_property
     def _falling_labels(self) -> NDArray[np.integer[Any]]:
