@@ -30,12 +30,12 @@ def odd_table(n_rows: int, n_features: int, seed: int = 0) -> Table:
 
 def spelled_out(bins: FilledBins) -> Table:
     """The encoding, one column a bin, by its definition."""
-    encoding = np.zeros((len(bins), len(bins.starts)), dtype=np.float32)
+    encoding = np.zeros((len(bins), len(bins.is_first)), dtype=np.float32)
     for row in range(len(bins)):
-        for place, part in zip(bins.places[row], bins.parts[row], strict=True):
+        for place, part in zip(bins.columns[row], bins.fractions[row], strict=True):
             encoding[row, place] = part
             below = place
-            while not bins.starts[below]:
+            while not bins.is_first[below]:
                 below -= 1
                 encoding[row, below] = 1
     return encoding

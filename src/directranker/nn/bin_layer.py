@@ -39,8 +39,8 @@ def bin_sums(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
     """Add the products with a weight (n_outputs, n_columns) to sums (n_rows, n_outputs), in place."""
     by_column = weight.detach().T.contiguous().numpy()
     below = np.empty_like(by_column)
-    _sum_below(by_column, bins.starts, below)
-    places, parts, onto = bins.places, bins.parts, sums.numpy()
+    _sum_below(by_column, bins.is_first, below)
+    places, parts, onto = bins.columns, bins.fractions, sums.numpy()
 
     def add(start: int, stop: int) -> None:
         _add_bins(places, parts, below, by_column, onto, start, stop)
@@ -52,13 +52,13 @@ def bin_sums(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
 def bin_gradient(bins: FilledBins, pulls: Tensor, n_columns: int) -> Tensor:
     """The gradient of the weight, (n_outputs, n_columns), for these gradients of the sums."""
     reached, filled = (torch.zeros(n_columns, pulls.shape[1]) for _ in range(2))
-    places, parts, from_rows = bins.places, bins.parts, pulls.numpy()
+    places, parts, from_rows = bins.columns, bins.fractions, pulls.numpy()
 
     def pull(start: int, stop: int) -> None:
-        _pull_bins(places, parts, bins.starts, from_rows, reached.numpy(), filled.numpy(), start, stop)
+        _pull_bins(places, parts, bins.is_first, from_rows, reached.numpy(), filled.numpy(), start, stop)
 
     in_parallel(pull, even_cuts(places.shape[1], _n_parts(places, pulls)))
-    _pull_below(reached.numpy(), bins.starts, filled.numpy())
+    _pull_below(reached.numpy(), bins.is_first, filled.numpy())
     return filled.T.contiguous()
 
 

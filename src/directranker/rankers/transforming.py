@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from directranker.arrays import FloatArray, IntArray
 from directranker.data.checking import Features
-from directranker.description.columns import feature_of_columns
+from directranker.description.columns import map_columns_to_features
 from directranker.encoding import InContext, Unchanged, as_transform
 from directranker.encoding.base import FeatureTransform, RowTransform
-from directranker.encoding.blocks import over_rows
+from directranker.encoding.blocks import map_row_blocks
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker
 from directranker.rankers.training_data import TrainingData
@@ -73,7 +73,7 @@ class TransformingRanker(Ranker):
     def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:
         one_query = np.zeros(len(table), dtype=np.int64)
         encoded = self.transform_.transform(table, qid=one_query).astype(np.float64)
-        feature_of_column = feature_of_columns(self.transform_, encoded.shape[1])
+        feature_of_column = map_columns_to_features(self.transform_, encoded.shape[1])
         of_columns, method = self._column_contributions(encoded, pairs, n_steps)
         belongs = feature_of_column[:, None] == np.arange(table.shape[1])  # (n_columns, n_features)
         return of_columns @ belongs.astype(np.float64), method
@@ -120,7 +120,9 @@ def check_encoded(
 
     `names` are the features', and `rows` the user's row of each row of the table.
     """
-    not_finite = np.any(over_rows(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0)
+    not_finite = np.any(
+        map_row_blocks(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0
+    )
     if not not_finite.any():
         return
     column = int(np.argmax(not_finite))
@@ -134,7 +136,7 @@ def check_encoded(
 
 def _source_of_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
     try:
-        feature = int(feature_of_columns(transform, table.shape[1])[column])
+        feature = int(map_columns_to_features(transform, table.shape[1])[column])
     except TypeError:  # a transformer of the user's own that makes more columns
         return f"column {column} of the transformed features"
     return f"column {str(names[feature])!r}" if len(names) else f"column {feature}"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from directranker.compilation import IntArray
 from directranker.data.checking import Features, Relevance
 from directranker.encoding import Unchanged
-from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
+from directranker.encoding.filled_bins import FilledBins, fill_bins, mark_first_bins
 from directranker.nn.training_pass import Inputs
 from directranker.nn.workspace import Workspace
 from directranker.pairs import QueryClasses, classes_of
@@ -169,7 +169,7 @@ class EncodedFeatures:
         self._query = query
         self._device = device
         self._shape = shape
-        self._starts = bin_starts(transform) if as_bins else None
+        self._starts = mark_first_bins(transform) if as_bins else None
         self._row_bytes = 4 * self._encode(np.arange(min(1, len(query)))).shape[1]
         self._whole = self._kept() if keep else None
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import balanced_cuts, even_cuts, in_parallel, n_threads
 from directranker.data.checking import Features
-from directranker.description.columns import columns_of
+from directranker.description.columns import describe_columns
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
 from directranker.fitted_checks import check_fitted_array
@@ -41,7 +41,7 @@ class LinearRanker(TransformingRanker):
         check_fitted_array(self, "coef_", np.float64, (n_columns_of(self.transform_),))
 
     def _describe(self) -> Model:
-        columns, n_columns = columns_of(self.transform_)
+        columns, n_columns = describe_columns(self.transform_)
         return Net(self._feature_names(), columns, n_columns, (), self.coef_)
 
     def _column_contributions(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.encoding import bins_of
+from directranker.encoding import get_bins
 from directranker.encoding.base import RowTransform
 from directranker.errors import DataError
 from directranker.metrics import Metric
@@ -259,7 +259,7 @@ class DirectRanker(NetRanker):
         size = {"n_documents": len(data.relevance), "n_columns": n_columns_of(self.transform_)}
         self.hidden_layers_ = resolve_layers(self.hidden_layers, **size)
         net = self.build_net(random_state=seed).to(device)
-        as_bins = bins_of(self.transform_) is not None and has_own_pass(net)
+        as_bins = get_bins(self.transform_) is not None and has_own_pass(net)
         encoded = partial(self._encoded, device=device, as_bins=as_bins)
         lists = QueryGroups(data.relevance, data.offsets, data.document_weight, data.query_weight)
         measured = None
