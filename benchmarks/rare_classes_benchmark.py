@@ -38,7 +38,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from directranker.classification import OrderClassifier, class_boundaries
-from directranker.classification.order_classifier import default_ranker
+from directranker.classification.order_classifier import make_default_ranker
 from directranker.data.synthetic import GaussianClasses
 from directranker.rankers import DirectRanker
 from directranker.training.batches import Batch
@@ -91,7 +91,9 @@ def classifiers(seed: int, n_rows: int) -> dict[str, Any]:
     net = MLPClassifier((128,), alpha=1e-2, random_state=seed)
     return {
         PAIRS: OrderClassifier(random_state=seed),
-        SAME_NET: OrderClassifier(RowByRow(**default_ranker(seed, n_rows).get_params()), random_state=seed),
+        SAME_NET: OrderClassifier(
+            RowByRow(**make_default_ranker(seed, n_rows).get_params()), random_state=seed
+        ),
         "scikit-learn's net (MLP)": make_pipeline(StandardScaler(), net),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
@@ -191,7 +193,7 @@ def compare_costs(
         gains, found = [], []
         for seed in range(n_seeds):
             task = make(share, seed)
-            pairs = default_ranker(seed, len(task.y))
+            pairs = make_default_ranker(seed, len(task.y))
             both = [
                 average_precision_score(task.y_test, ranker.fit(task.X, task.y).predict(task.X_test))
                 for ranker in (pairs, RowByRow(**pairs.get_params()))
