@@ -212,7 +212,7 @@ def test_queries_are_whole_for_transforms_within_them(ranker: Any, monkeypatch: 
     data = example_dataset().select(range(20))
     ranker.fit(data)
     expected = ranker.predict(data)
-    monkeypatch.setattr(linear, "SCORED_ROWS", 7)
+    monkeypatch.setattr(linear, "ROWS_PER_BLOCK", 7)
     monkeypatch.setattr(net_ranker, "ENCODED_BYTES", 7 * 4 * data.n_features)
     monkeypatch.setattr(perceptron_scores, "ROWS_AT_A_TIME", 7)
     np.testing.assert_array_equal(ranker.predict(data), expected)

@@ -151,8 +151,8 @@ def test_many_bins_are_scored_many_rows_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     n_calls = [0]
-    tried = pressing_ctrl_c(ScoredSplit.fitness_of_steps, 3, n_calls)
-    monkeypatch.setattr(ScoredSplit, "fitness_of_steps", tried)
+    tried = pressing_ctrl_c(ScoredSplit.compute_fitness_of_steps, 3, n_calls)
+    monkeypatch.setattr(ScoredSplit, "compute_fitness_of_steps", tried)
     with pytest.warns(TrainingWarning, match="interrupted in round 1"):
         ranker = CoordinateAscent(random_state=0).fit(data)
     assert n_calls == [3] < [data.n_features]
