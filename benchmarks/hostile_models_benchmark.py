@@ -1,10 +1,10 @@
-"""Hostile model folders: damaged, swapped, lying and huge ones, each of which must be refused or do no harm.
+"""Load hostile model folders (damaged, forged, huge): each must raise a `StorageError` or do no harm.
 
 A folder is copied, changed in one of many ways (bytes, files, headers, shapes, depth, paths), and loaded in
-this process, whose memory may grow by one gigabyte. Half of the changes are damage: each folder differs in
-some byte, and loading it must end in a `StorageError`. The other half are made by an attacker, who then makes
-all checksums right: loading must end in a `StorageError` or in a ranker that scores or refuses to. Nothing
-may be written beside the folder, and an audit hook sees that nothing is run or opened for writing.
+this process, whose memory may grow by one gigabyte. Half of the folders are damaged: each differs in some
+byte, and loading must raise a `StorageError`. The other half are forged: the checksums are recomputed as an
+attacker would, and loading must raise a `StorageError` or return a ranker that scores or raises. Nothing may
+be written next to the folder, and an audit hook checks that nothing is executed or opened for writing.
 
     python benchmarks/hostile_models_benchmark.py --folders 10000
 """
@@ -54,7 +54,7 @@ WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def make_models(folder: Path) -> list[Path]:
-    """A saved ranker of each kind."""
+    """Save a ranker of each kind."""
     data = example_dataset().select(range(30))
     quick: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4)}
     rankers = {
@@ -71,30 +71,30 @@ def make_models(folder: Path) -> list[Path]:
     return [folder / name for name in rankers]
 
 
-def _any_file(folder: Path, rng: np.random.Generator) -> Path:
+def _choose_file(folder: Path, rng: np.random.Generator) -> Path:
     files = sorted(folder.iterdir())
     return files[rng.integers(len(files))]
 
 
 def flip_bytes(folder: Path, rng: np.random.Generator) -> None:
     """Change some bytes of a file."""
-    path = _any_file(folder, rng)
+    path = _choose_file(folder, rng)
     content = bytearray(path.read_bytes())
-    for place in rng.integers(len(content), size=rng.integers(1, 9)):
-        content[place] = rng.integers(256)
+    for position in rng.integers(len(content), size=rng.integers(1, 9)):
+        content[position] = rng.integers(256)
     path.write_bytes(content)
 
 
-def cut(folder: Path, rng: np.random.Generator) -> None:
-    """Cut a file off."""
-    path = _any_file(folder, rng)
+def truncate(folder: Path, rng: np.random.Generator) -> None:
+    """Truncate a file."""
+    path = _choose_file(folder, rng)
     content = path.read_bytes()
     path.write_bytes(content[: rng.integers(len(content))])
 
 
-def swap(folder: Path, rng: np.random.Generator) -> None:
-    """Put one file's content into another, or remove it, or make it a folder."""
-    first, second = _any_file(folder, rng), _any_file(folder, rng)
+def swap_files(folder: Path, rng: np.random.Generator) -> None:
+    """Replace a file by another's content or by a folder, or remove it."""
+    first, second = _choose_file(folder, rng), _choose_file(folder, rng)
     how = rng.integers(3)
     content = second.read_bytes()
     first.unlink()
@@ -104,22 +104,22 @@ def swap(folder: Path, rng: np.random.Generator) -> None:
         first.mkdir()
 
 
-def sealed(folder: Path) -> None:
-    """Make the checksums right, as an attacker would."""
+def recompute_checksums(folder: Path) -> None:
+    """Recompute the checksums, as an attacker would."""
     path = folder / "header.json"
     try:
-        header = json.loads(_content(path))
-        header["weights_sha256"] = hashlib.sha256(_content(folder / "weights.safetensors")).hexdigest()
+        header = json.loads(_read_content(path))
+        header["weights_sha256"] = hashlib.sha256(_read_content(folder / "weights.safetensors")).hexdigest()
         for name in header["trees_sha256"]:
-            header["trees_sha256"][name] = hashlib.sha256(_content(folder / name)).hexdigest()
+            header["trees_sha256"][name] = hashlib.sha256(_read_content(folder / name)).hexdigest()
         header.pop("header_sha256", None)
         path.write_bytes(sealed_header(header))
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         return
 
 
-def _content(path: Path) -> bytes:
-    """What is in a file, but for one that has no end."""
+def _read_content(path: Path) -> bytes:
+    """Read a file; empty if it is endless."""
     is_whole = path.is_file() and path.stat().st_size < 1 << 30
     return path.read_bytes() if is_whole else b""
 
@@ -129,46 +129,46 @@ def flip_content(folder: Path, rng: np.random.Generator) -> None:
     names = [path for path in sorted(folder.iterdir()) if path.name != "header.json"]
     path = names[rng.integers(len(names))]
     content = bytearray(path.read_bytes())
-    # The first bytes of safetensors tell shapes and places, which is where lies do harm.
+    # The header of safetensors holds shapes and offsets, where forged values do the most harm.
     reach = len(content) if rng.integers(2) else min(len(content), 400)
-    for place in rng.integers(reach, size=rng.integers(1, 5)):
-        content[place] = rng.integers(256)
+    for position in rng.integers(reach, size=rng.integers(1, 5)):
+        content[position] = rng.integers(256)
     path.write_bytes(content)
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
+def _list_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    paths = [path] if path else []
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, inner in entries:
-        found += _places(inner, (*path, key))
-    return found
+        paths += _list_paths(inner, (*path, key))
+    return paths
 
 
 def change_header(folder: Path, rng: np.random.Generator) -> None:
-    """Put something else into one place of the header."""
+    """Replace or delete one value of the header."""
     path = folder / "header.json"
     header = json.loads(path.read_bytes())
-    places = [place for place in _places(header) if "sha256" not in str(place[0])]
-    place = places[rng.integers(len(places))]
-    holder: Any = header
-    for key in place[:-1]:
-        holder = holder[key]
-    wild: list[Any] = [
+    paths = [keys for keys in _list_paths(header) if "sha256" not in str(keys[0])]
+    keys = paths[rng.integers(len(paths))]
+    parent: Any = header
+    for key in keys[:-1]:
+        parent = parent[key]
+    invalid: list[Any] = [
         None, -1, 10**9, 10**30, 1e308, "", "../../../etc/passwd", "os.system", [], {}, [[]], True,
         [10**9, 10**9], {"array": "net_/head.weight"}, {"trees": "/etc/passwd"}, {"net": "x"}, "\x00",
         "LambdaMART",
         {"class": "os:system", "options": {}}, {"class": "Ensemble", "parameters": {}, "fitted": {}},
     ]  # fmt: skip
     if rng.integers(4) == 0:
-        del holder[place[-1]]
+        del parent[keys[-1]]
     else:
-        holder[place[-1]] = wild[rng.integers(len(wild))]
+        parent[keys[-1]] = invalid[rng.integers(len(invalid))]
     path.write_text(json.dumps(header))
 
 
-def deep_header(folder: Path, rng: np.random.Generator) -> None:
+def nest_header(folder: Path, rng: np.random.Generator) -> None:
     """Nest the header deeply, or make it very long."""
     depth = int(rng.integers(10, 200_000))
     kinds = ["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, "9" * depth]
@@ -178,29 +178,29 @@ def deep_header(folder: Path, rng: np.random.Generator) -> None:
     )
 
 
-def huge_shapes(folder: Path, rng: np.random.Generator) -> None:
+def forge_shapes(folder: Path, rng: np.random.Generator) -> None:
     """Claim tensors of enormous shapes."""
     path = folder / "weights.safetensors"
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     names = [name for name in header if name != "__metadata__"]
-    if not names:  # a ranker of trees alone
-        header["made up"] = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
-        names = ["made up"]
-    chosen = header[names[rng.integers(len(names))]]
-    lies: list[Any] = [[2**40], [2**62, 2], [0, 2**63], [-1], [1] * 1000, chosen["shape"] * 2]
+    if not names:  # a ranker of trees only
+        header["forged"] = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
+        names = ["forged"]
+    tensor = header[names[rng.integers(len(names))]]
+    shapes: list[Any] = [[2**40], [2**62, 2], [0, 2**63], [-1], [1] * 1000, tensor["shape"] * 2]
     if rng.integers(2):
-        chosen["shape"] = lies[rng.integers(len(lies))]
+        tensor["shape"] = shapes[rng.integers(len(shapes))]
     else:
-        chosen["data_offsets"] = [[0, 2**50], [2**50, 0], [-8, 8], [0, 0]][rng.integers(4)]
+        tensor["data_offsets"] = [[0, 2**50], [2**50, 0], [-8, 8], [0, 0]][rng.integers(4)]
     text = json.dumps(header).encode()
     claimed = len(text) if rng.integers(3) else 2**60
     path.write_bytes(claimed.to_bytes(8, "little") + text + content[8 + length :])
 
 
-def trick_paths(folder: Path, rng: np.random.Generator) -> None:
-    """Names of files that lead elsewhere, and links."""
+def forge_paths(folder: Path, rng: np.random.Generator) -> None:
+    """Use file names and links that point outside the folder."""
     path = folder / "header.json"
     header = json.loads(path.read_bytes())
     names = ["../outside.txt", "/etc/passwd", "trees-1.txt/../../x", "trees.txt\x00", "C:\\x", "trees--1.txt"]
@@ -213,9 +213,9 @@ def trick_paths(folder: Path, rng: np.random.Generator) -> None:
         weights.symlink_to(targets[rng.integers(len(targets))])
 
 
-def endless_files(folder: Path, rng: np.random.Generator) -> None:
-    """A device without an end, a pipe that nobody writes to, or gigabytes of nothing in place of a file."""
-    path = _any_file(folder, rng)
+def make_endless(folder: Path, rng: np.random.Generator) -> None:
+    """Replace a file by an endless device, a pipe without a writer, or gigabytes of zeros."""
+    path = _choose_file(folder, rng)
     how = rng.integers(3)
     if how == 0:
         os.truncate(path, 20 << 30)
@@ -228,20 +228,20 @@ def endless_files(folder: Path, rng: np.random.Generator) -> None:
 
 
 CHANGES: tuple[Change, ...] = (
-    flip_bytes, cut, swap, flip_content, change_header, deep_header, huge_shapes, trick_paths,
-    endless_files,
+    flip_bytes, truncate, swap_files, flip_content, change_header, nest_header, forge_shapes, forge_paths,
+    make_endless,
 )  # fmt: skip
 
 
 class Watch:
-    """Notes when something is run, or opened for writing, while a folder is loaded."""
+    """Record when something is executed or opened for writing while a folder is loaded."""
 
     def __init__(self) -> None:
         self.active = False
         self.seen: list[str] = []
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._record)
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.active:
             return
         if event in HARMFUL_EVENTS:
@@ -251,7 +251,7 @@ class Watch:
 
 
 def load_hostile(folder: Path, X: NDArray[np.float32], watch: Watch) -> str:
-    """`refused`, `scores`, or what went wrong."""
+    """Load a folder; return `refused`, `scores`, or the fault."""
     watch.active = True
     try:
         ranker = load_ranker(folder)
@@ -260,23 +260,23 @@ def load_hostile(folder: Path, X: NDArray[np.float32], watch: Watch) -> str:
     except Exception as error:
         return f"{type(error).__name__} in loading: {error}"
     else:
-        return _scored(ranker, X)
+        return _try_predict(ranker, X)
     finally:
         watch.active = False
 
 
-def _scored(ranker: Ranker, X: NDArray[np.float32]) -> str:
+def _try_predict(ranker: Ranker, X: NDArray[np.float32]) -> str:
     try:
         ranker.predict(X)
     except (ValueError, TypeError):
-        return "refused by predict"  # such as a ranker for another number of features, or a strange n_jobs
+        return "refused by predict"  # for example another number of features, or an invalid n_jobs
     except Exception as error:
         return f"{type(error).__name__} in predict: {error}"
     return "scores"
 
 
-def changed_copy(models: list[Path], folder: Path, change: Change, rng: np.random.Generator) -> None:
-    """A copy of one of the models that the change has made differ; what differs in no byte is drawn anew."""
+def make_changed_copy(models: list[Path], folder: Path, change: Change, rng: np.random.Generator) -> None:
+    """Copy and change a random model; try again until the copy differs."""
     while True:
         model = models[rng.integers(len(models))]
         shutil.copytree(model, folder)
@@ -287,53 +287,53 @@ def changed_copy(models: list[Path], folder: Path, change: Change, rng: np.rando
 
 
 def _contents(folder: Path) -> dict[str, bytes | None]:
-    return {path.name: _content(path) if path.is_file() else None for path in folder.iterdir()}
+    return {path.name: _read_content(path) if path.is_file() else None for path in folder.iterdir()}
 
 
 def limit_memory(gigabytes: float) -> None:
-    """Let this process take so much address space more than it has now."""
+    """Limit the address space of this process to this much more than it has now."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     limit = pages * resource.getpagesize() + int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 def run(n_folders: int, seed: int, *, gigabytes: float | None = None) -> tuple[Counter[str], list[str]]:
-    """How the folders ended, and all that was not allowed."""
+    """Return the number of folders by outcome, and all faults."""
     rng, watch, outcomes, faults = np.random.default_rng(seed), Watch(), Counter[str](), []
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
         (root / "models").mkdir()
         models = make_models(root / "models")
         X = np.zeros((4, 20), dtype=np.float32)
         for model in models:
-            load_ranker(model).predict(
-                X
-            )  # what is compiled or imported on first use is not the folder's doing
+            load_ranker(model).predict(X)  # compile and import before the audit starts
         if gigabytes is not None:
             limit_memory(gigabytes)
         for number in range(n_folders):
-            change, sealing = CHANGES[number // 2 % len(CHANGES)], number % 2 == 1
+            change, is_forged = CHANGES[number // 2 % len(CHANGES)], number % 2 == 1
             folder = root / "hostile"
-            changed_copy(models, folder, change, rng)
-            if sealing:
-                sealed(folder)
+            make_changed_copy(models, folder, change, rng)
+            if is_forged:
+                recompute_checksums(folder)
             outcome = load_hostile(folder, X, watch)
-            kind = f"{change.__name__}, {'sealed' if sealing else 'damage'}"
-            if outcome not in (SAFE if sealing else ("refused",)):
+            kind = f"{change.__name__}, {'forged' if is_forged else 'damage'}"
+            if outcome not in (SAFE if is_forged else ("refused",)):
                 faults.append(f"{kind} (folder {number}): {outcome[:200]}")
             outcomes[f"{kind}: {outcome.split(':')[0]}"] += 1
             shutil.rmtree(folder)
             if {path.name for path in root.iterdir()} != {"models"}:
-                faults.append(f"{change.__name__} (folder {number}): something was written beside the folder")
+                faults.append(
+                    f"{change.__name__} (folder {number}): something was written next to the folder"
+                )
     return outcomes, faults + watch.seen
 
 
 def main() -> None:
-    """Run, print how folders ended, and fail if anything was not allowed."""
+    """Run, print the outcomes, and exit with 1 if there was a fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folders", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--gigabytes", type=float, default=1.0, help="memory that loading may add")
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="memory that loading may use")
     options = parser.parse_args()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
@@ -342,7 +342,7 @@ def main() -> None:
     for name, count in sorted(outcomes.items()):
         print(f"{name:40} {count:6}")
     print(f"{options.folders} folders in {time.perf_counter() - started:.0f} s")
-    print(f"peak memory {peak / 1024:.0f} MB, {before / 1024:.0f} MB of it before any model was made")
+    print(f"peak memory {peak / 1024:.0f} MB, {before / 1024:.0f} MB of it before the first model")
     for fault in faults[:20]:
         print("FAULT", fault)
     sys.exit(1 if faults else 0)

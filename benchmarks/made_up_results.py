@@ -1,6 +1,6 @@
-"""A folder of results as `compare`, `sensitivity` and `neighbours` write it, of any size and with any names.
+"""Synthetic results as `compare`, `sensitivity` and `neighbours` write them, of any size and with any names.
 
-Its rankers are linear, so that scores, r and explanations fit together as real ones do.
+The rankers are linear, so that scores, r and explanations are consistent, as in real results.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ N_SHOWN, N_DOCUMENTS, N_FEATURES = 12, 25, 30
 def write_made_up_comparison(
     folder: Path, *, rankers: Sequence[str], n_folds: int, n_queries: int, mark: str = "", seed: int = 0
 ) -> Comparison:
-    """Write a whole comparison with `n_queries` test queries per fold; `mark` goes into all other names."""
+    """Write a comparison with `n_queries` test queries per fold; `mark` is appended to all other names."""
     rng = np.random.default_rng(seed)
-    per_query = [_query_values(metric, rankers, n_folds, n_queries, mark, rng) for metric in METRICS]
-    results = tuple(_ranker(name, per_query, n_folds, rng) for name in rankers)
+    per_query = [_make_query_values(metric, rankers, n_folds, n_queries, mark, rng) for metric in METRICS]
+    results = tuple(_make_ranker_result(name, per_query, n_folds, rng) for name in rankers)
     comparison = Comparison(
         request={
             "name": f"made up{mark}", "n_folds": n_folds, "origin": "given", "threshold": 1.0,
@@ -50,7 +50,7 @@ def write_made_up_comparison(
             "command": f"directranker compare 'made up{mark}'",
         },
         rankers=results,
-        tests=tuple(test for values in per_query for test in _tests(values, results)),
+        tests=tuple(test for values in per_query for test in _make_tests(values, results)),
         environment={"machine": f"M{mark}", "cores": 2, "workers": 2, "python": "3.11", "threads": 1,
                      "cluster": None, "versions": {"directranker": "0", "torch": "2"}},
         digest="made up",
@@ -58,89 +58,99 @@ def write_made_up_comparison(
     )  # fmt: skip
     about = {"data_fingerprint": "made up", "metric": METRICS[0]}
     names = [f"feature {number}{mark}" for number in range(N_FEATURES)]
-    queries = [_example(number, rankers, per_query[0], mark, rng) for number in range(N_SHOWN)]
+    queries = [_make_example(number, rankers, per_query[0], mark, rng) for number in range(N_SHOWN)]
     write_json({**about, "features": names, "queries": queries}, folder / EXAMPLES)
-    curves = {name: {f"Fold{k + 1}": _curve(rng) for k in range(n_folds)} for name in rankers}
+    curves = {name: {f"Fold{k + 1}": _make_curve(rng) for k in range(n_folds)} for name in rankers}
     write_json({**about, "histories": curves}, folder / HISTORIES)
     write_results(comparison, folder)
     return comparison
 
 
-def _query_values(
+def _make_query_values(
     metric: str, rankers: Sequence[str], n_folds: int, n_queries: int, mark: str, rng: np.random.Generator
 ) -> QueryValues:
-    hard = rng.uniform(0.2, 0.7, n_folds * n_queries)
+    difficulty = rng.uniform(0.2, 0.7, n_folds * n_queries)
     columns = {
-        name: np.clip(hard + 0.02 * place + rng.normal(0, 0.1, len(hard)), 0, 1)
-        for place, name in enumerate(rankers)
+        name: np.clip(difficulty + 0.02 * index + rng.normal(0, 0.1, len(difficulty)), 0, 1)
+        for index, name in enumerate(rankers)
     }
     return QueryValues(
         metric=metric,
-        folds=tuple(f"Fold{1 + place // n_queries}" for place in range(len(hard))),
-        queries=tuple(f"q{place}{mark}" for place in range(len(hard))),
+        folds=tuple(f"Fold{1 + index // n_queries}" for index in range(len(difficulty))),
+        queries=tuple(f"q{index}{mark}" for index in range(len(difficulty))),
         values={name: tuple(column.tolist()) for name, column in columns.items()},
     )
 
 
-def _ranker(
+def _make_ranker_result(
     name: str, per_query: Sequence[QueryValues], n_folds: int, rng: np.random.Generator
 ) -> RankerResult:
     measured = []
     for values in per_query:
-        of_folds = np.array(values.values[name]).reshape(n_folds, -1).mean(axis=1)
+        fold_means = np.array(values.values[name]).reshape(n_folds, -1).mean(axis=1)
         folds = tuple(
-            FoldScore(f"Fold{place + 1}", float(score), (float(score),), {"alpha": 0.1})
-            for place, score in enumerate(of_folds)
+            FoldScore(f"Fold{index + 1}", float(score), (float(score),), {"alpha": 0.1})
+            for index, score in enumerate(fold_means)
         )
-        error = float(of_folds.std(ddof=1) / np.sqrt(n_folds))
+        error = float(fold_means.std(ddof=1) / np.sqrt(n_folds))
         published = PublishedValue(0.5, 0.01) if values.metric == METRICS[0] else None
-        measured.append(Measured(values.metric, float(of_folds.mean()), error, folds, published))
+        measured.append(Measured(values.metric, float(fold_means.mean()), error, folds, published))
     seconds = float(10 ** rng.uniform(-2, 2))
     return RankerResult(
-        name, f"what {name} is", 2, tuple(measured), Timing(seconds, 0.1, 0.01, 0.0, 900, 300)
+        name, f"description of {name}", 2, tuple(measured), Timing(seconds, 0.1, 0.01, 0.0, 900, 300)
     )
 
 
-def _tests(values: QueryValues, results: Sequence[RankerResult]) -> list[PairedTest]:
+def _make_tests(values: QueryValues, results: Sequence[RankerResult]) -> list[PairedTest]:
     pairs = list(combinations(results, 2))
     columns = {name: np.array(column, dtype=np.float64) for name, column in values.values.items()}
-    rows = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
+    rows = np.array([columns[first.ranker] - columns[second.ranker] for first, second in pairs])
     p_values = randomisation_tests(rows, n_resamples=2000)
     tests = []
-    for (one, other), row, p, corrected in zip(pairs, rows, p_values, holm_corrected(p_values), strict=True):
-        first, second = one.by(values.metric), other.by(values.metric)
-        sigma = sigma_between(first.mean or 0, first.error or 0, second.mean or 0, second.error or 0)
+    for (first, second), row, p, corrected in zip(
+        pairs, rows, p_values, holm_corrected(p_values), strict=True
+    ):
+        one, other = first.by(values.metric), second.by(values.metric)
+        sigma = sigma_between(one.mean or 0, one.error or 0, other.mean or 0, other.error or 0)
         tests.append(
             PairedTest(
-                values.metric, one.ranker, other.ranker, float(row.mean()), float(p), float(corrected), sigma
+                values.metric,
+                first.ranker,
+                second.ranker,
+                float(row.mean()),
+                float(p),
+                float(corrected),
+                sigma,
             )
         )
     return tests
 
 
-def _example(
+def _make_example(
     number: int, rankers: Sequence[str], values: QueryValues, mark: str, rng: np.random.Generator
 ) -> dict[str, Any]:
-    place = number * len(values.queries) // N_SHOWN
+    index = number * len(values.queries) // N_SHOWN
     grades = rng.integers(0, 3, N_DOCUMENTS).astype(np.float64)
     features = rng.normal(grades[:, None], 1.0, (N_DOCUMENTS, N_FEATURES))
     rows = explained_rows(grades)
     return {
-        "fold": values.folds[place],
-        "query": str(values.queries[place]),
+        "fold": values.folds[index],
+        "query": str(values.queries[index]),
         "documents": [f"d{row}{mark}" for row in range(N_DOCUMENTS)],
         "grades": grades.tolist(),
         "explained": rows,
         "values": features[rows].tolist(),
-        "by": {name: _seen_by(features, rows, rng) for name in rankers},
+        "by": {name: _make_diagnostics(features, rows, rng) for name in rankers},
     }
 
 
-def _seen_by(features: NDArray[np.float64], rows: Sequence[int], rng: np.random.Generator) -> dict[str, Any]:
+def _make_diagnostics(
+    features: NDArray[np.float64], rows: Sequence[int], rng: np.random.Generator
+) -> dict[str, Any]:
     weights = rng.normal(size=N_FEATURES)
     scores = features @ weights
     pairs = [weights * (features[better] - features[worse]) for better, worse in combinations(rows, 2)]
-    kept = [np.argsort(-np.abs(parts))[:8] for parts in pairs]
+    largest = [np.argsort(-np.abs(contributions))[:8] for contributions in pairs]
     return {
         "scores": scores.tolist(),
         "r": (-np.diff(np.sort(scores)[::-1])).tolist(),
@@ -148,20 +158,20 @@ def _seen_by(features: NDArray[np.float64], rows: Sequence[int], rng: np.random.
         "confidences": [0.99],
         "why": {
             "method": "weights times differences",
-            "features": [places.tolist() for places in kept],
-            "adds": [parts[places].tolist() for parts, places in zip(pairs, kept, strict=True)],
-            "others": [float(np.delete(parts, at).sum()) for parts, at in zip(pairs, kept, strict=True)],
+            "features": [indices.tolist() for indices in largest],
+            "adds": [each[indices].tolist() for each, indices in zip(pairs, largest, strict=True)],
+            "others": [float(np.delete(each, at).sum()) for each, at in zip(pairs, largest, strict=True)],
         },
     }
 
 
-def _curve(rng: np.random.Generator) -> list[dict[str, float]]:
+def _make_curve(rng: np.random.Generator) -> list[dict[str, float]]:
     costs = np.exp(-np.arange(1, 101) / 30) + rng.normal(0, 0.01, 100)
     return [{"epoch": n + 1, "cost": float(c), "metric": float(1 - c / 2)} for n, c in enumerate(costs)]
 
 
 def write_made_up_studies(folder: Path, *, mark: str = "") -> list[dict[str, Any]]:
-    """Write two studies of one ranker; the points."""
+    """Write two studies of one ranker; return the points."""
     points = [
         {"study": study, "value": value, "ranker": f"R{mark}", "mean": 0.95 - value / 9, "error": 0.01,
          "n_sets": 2, "seconds": 1.0}
@@ -171,15 +181,15 @@ def write_made_up_studies(folder: Path, *, mark: str = "") -> list[dict[str, Any
     claims = [
         {"ranker": f"R{mark}", "text": "stays above 0.80 at σ = 0.75", "held": True, "figures": "0.8667"}
     ]
-    asked = {"command": "directranker sensitivity --quick", "n_features": 70}
+    request = {"command": "directranker sensitivity --quick", "n_features": 70}
     write_json(
-        {"request": asked, "environment": {}, "points": points, "claims": claims}, folder / SENSITIVITY
+        {"request": request, "environment": {}, "points": points, "claims": claims}, folder / SENSITIVITY
     )
     return points
 
 
 def write_made_up_neighbours(folder: Path, *, mark: str = "") -> list[dict[str, Any]]:
-    """Write two sorted lists; the lists."""
+    """Write two sorted queries; return them."""
     lists = [
         {
             "query": f"{query}{mark}",

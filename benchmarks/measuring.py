@@ -1,7 +1,7 @@
-"""How benchmarks measure: works take turns for several rounds, and a ratio is the median over the rounds.
+"""Timing for benchmarks: tasks run in turns for several rounds, and a ratio is the median over the rounds.
 
-Machines are noisy and a second on one is none on another; two works timed within the same minute tell
-how much one is faster than the other.
+Absolute times differ between machines and over time. Two tasks timed within the same minute give a reliable
+ratio.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-__all__ = ["compare", "machine", "print_ratios", "seconds_of"]
+__all__ = ["compare", "describe_machine", "measure_seconds", "print_ratios"]
 
-Works = Mapping[str, Callable[[], Any]]
+Tasks = Mapping[str, Callable[[], Any]]
 
 
-def seconds_of(work: Callable[[], Any]) -> float:
-    """How long one call takes."""
+def measure_seconds(task: Callable[[], Any]) -> float:
+    """Measure the seconds of one call."""
     start = time.perf_counter()
-    work()
+    task()
     return time.perf_counter() - start
 
 
-def compare(works: Works, rounds: int, *, warm: bool = False) -> dict[str, list[float]]:
-    """Time all works in turn, round by round.
+def compare(tasks: Tasks, rounds: int, *, warm: bool = False) -> dict[str, list[float]]:
+    """Time all tasks in turn, round by round.
 
-    `warm` begins each turn with a call that does not count. On virtual machines memory that was freed goes
-    back to the host within seconds, and taking it again would be timed with whoever comes next: some 0.2 s
-    per 100 MB here, which is nothing beside 20 s and as much again beside 0.3.
+    With `warm`, each turn starts with a call that is not timed. On virtual machines freed memory returns to
+    the host within seconds, and the next task would pay for allocating it again: about 0.2 s per 100 MB here,
+    which is negligible for a task of 20 s but not for one of 0.3 s.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in works}
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
-        for name, work in works.items():
+        for name, task in tasks.items():
             if warm:
-                work()
-            seconds[name].append(seconds_of(work))
+                task()
+            seconds[name].append(measure_seconds(task))
     return seconds
 
 
 def print_ratios(seconds: Mapping[str, list[float]], base: str, required: Mapping[str, float]) -> bool:
-    """Print how many times as long as `base` each work takes; whether all required ratios are reached."""
+    """Print the ratio of each task's time to that of `base`; return whether all required ratios are met."""
     reached = True
     width = max(map(len, seconds)) + 2
     print(f"{'':{width}}{'seconds':>10}{'ratio':>10}{'required':>10}")
@@ -58,9 +58,9 @@ def print_ratios(seconds: Mapping[str, list[float]], base: str, required: Mappin
     return reached
 
 
-def machine(*packages: str) -> str:
-    """Where this is measured, and with which versions."""
-    cpu = platform.processor() or platform.machine()
+def describe_machine(*packages: str) -> str:
+    """Describe the machine and the versions of the packages."""
+    cpu = platform.processor() or platform.describe_machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
         names = [line for line in info.read_text().splitlines() if line.startswith("model name")]

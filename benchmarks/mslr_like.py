@@ -1,4 +1,4 @@
-"""Data of the shape of MSLR-WEB10K, made up: 136 features, heavy tails, many zeros, five grades."""
+"""Synthetic data of the shape of MSLR-WEB10K: 136 features, heavy tails, many zeros, five grades."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from directranker import RankingDataset
 
-__all__ = ["SHARES", "mslr_like"]
+__all__ = ["GRADE_FRACTIONS", "make_mslr_like"]
 
-SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4
-MEAN_LENGTH = 119.5
-SPREAD = 0.59  # of the logarithm of a list's length, as in 64 queries of MSLR-WEB10K
+GRADE_FRACTIONS = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4
+MEAN_DOCUMENTS = 119.5
+LOG_DEVIATION = 0.59  # of the logarithm of the documents per query, as in 64 queries of MSLR-WEB10K
 
 
-def mslr_like(n_queries: int, *, n_features: int = 136, seed: int = 0) -> RankingDataset:
-    """About 120 documents a query, as unevenly as there; half of the features are counts."""
+def make_mslr_like(n_queries: int, *, n_features: int = 136, seed: int = 0) -> RankingDataset:
+    """Make about 120 documents per query, distributed as in MSLR-WEB10K; half of the features are counts."""
     rng = np.random.default_rng(seed)
-    lengths = np.ceil(rng.lognormal(np.log(MEAN_LENGTH) - SPREAD**2 / 2, SPREAD, n_queries))
+    lengths = np.ceil(rng.lognormal(np.log(MEAN_DOCUMENTS) - LOG_DEVIATION**2 / 2, LOG_DEVIATION, n_queries))
     offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
     n = int(offsets[-1])
-    relevance = rng.choice(5, size=n, p=SHARES).astype(np.float64)
+    relevance = rng.choice(5, size=n, p=GRADE_FRACTIONS).astype(np.float64)
     features = np.empty((n, n_features), dtype=np.float32)
     for column in range(n_features):
         values = rng.lognormal(mean=rng.uniform(-2, 4), sigma=rng.uniform(0.5, 2), size=n)

@@ -1,13 +1,13 @@
 """Does r peak where classes change, on real data too? The paper's section on neighbours, in numbers.
 
 A ranker sorts each query, and r between neighbours of different classes is compared with r between neighbours
-of the same class: the mean of both over queries that have either, by how much the first is larger, with its
-standard error over queries, and in how many queries it is. Lists as a ranker sorts them are not balanced: in
-the thin tails all gaps are wide, and which class lies there decides the means. So beside it stands the same
-for ranks within neighbourhoods: whether r at a change is larger than r of the places next to it.
+of the same class: both means over the queries that have both, their difference with its standard error over
+queries, and the fraction of queries with a positive difference. These means are biased: in the thin tails of
+a ranking all gaps are wide, so the classes in the tails dominate. So the last column compares locally: how
+often r at a class change is larger than r at the adjacent position.
 
 Synthetic data as in the paper; the first fold of MQ2008 and the sample of MSLR-WEB10K, graded and binarised,
-where the ranker is trained on the binarised labels and judged by them too.
+where the ranker is trained and evaluated on the binarised labels.
 
     DIRECTRANKER_DATA=folder python benchmarks/neighbours_benchmark.py
 """
@@ -26,66 +26,66 @@ from directranker import DirectRanker, RankingDataset, make_synthetic, read_leto
 from directranker.experiments.neighbours import Neighbours, compare_neighbours
 from directranker.experiments.sensitivity import PROCEDURE, Setting, study_ranker
 
-from measuring import machine
+from measuring import describe_machine
 
-N_LISTS, LIST = 50, 100
+N_QUERIES, N_DOCUMENTS = 50, 100
 
 
 def main() -> None:
-    """Print a line for each ranker on each data set."""
-    print(machine("torch"))
-    print(f"{'':42}{'queries':>8}{'change':>8}{'same':>8}{'difference':>20}{'larger in':>11}{'locally':>9}")
-    for name, ranker, train, test in _cases():
+    """Print a row for each ranker on each data set."""
+    print(describe_machine("torch"))
+    print(f"{'':42}{'queries':>8}{'change':>8}{'same':>8}{'difference':>20}{'positive in':>13}{'locally':>9}")
+    for name, ranker, train, test in _iterate_cases():
         fitted = ranker.set_params(random_state=0, progress=False).fit(train)
-        lists = [compare_neighbours(fitted, test, query=str(query)) for query in test.query_ids]
-        _print_row(name, [one for one in lists if 0 < one.changes.sum() < len(one.changes)])
+        queries = [compare_neighbours(fitted, test, query=str(query)) for query in test.query_ids]
+        _print_row(name, [each for each in queries if 0 < each.changes.sum() < len(each.changes)])
 
 
-def _cases() -> Iterator[tuple[str, Any, RankingDataset, RankingDataset]]:
-    made = make_synthetic(n_train=100_000, n_test=N_LISTS * LIST, random_state=0)
-    of_list = np.repeat(np.arange(N_LISTS), LIST)
-    test = RankingDataset.from_arrays(made.test.features, made.test.relevance, qid=of_list)
-    yield "synthetic, the studies' ranker", study_ranker(PROCEDURE, Setting()), made.train, test
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("DIRECTRANKER_DATA", beside))
+def _iterate_cases() -> Iterator[tuple[str, Any, RankingDataset, RankingDataset]]:
+    synthetic = make_synthetic(n_train=100_000, n_test=N_QUERIES * N_DOCUMENTS, random_state=0)
+    qid = np.repeat(np.arange(N_QUERIES), N_DOCUMENTS)
+    test = RankingDataset.from_arrays(synthetic.test.features, synthetic.test.relevance, qid=qid)
+    yield "synthetic, the studies' ranker", study_ranker(PROCEDURE, Setting()), synthetic.train, test
+    default_folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("DIRECTRANKER_DATA", default_folder))
     mslr, mq2008 = folder / "MSLR-WEB10K-sample", folder / "MQ2008" / "Fold1"
     for name, threshold, paths in (
         ("MSLR sample", 2, (mslr / "train.txt", mslr / "vali.txt")),
         ("MQ2008", 1, (mq2008 / "train.txt", mq2008 / "test.txt")),
     ):
         if not all(path.is_file() for path in paths):
-            print(f"{paths[0]} is not there; set DIRECTRANKER_DATA to a folder that has it")
+            print(f"{paths[0]} does not exist; set DIRECTRANKER_DATA to the folder that contains it")
             continue
         graded = [read_letor(path) for path in paths]
         for kind, (train, test) in (
             ("graded", graded),
-            ("binarised", [part.binarise(threshold) for part in graded]),
+            ("binarised", [split.binarise(threshold) for split in graded]),
         ):
             yield f"{name}, {kind}, the paper's ranker", DirectRanker.paper(), train, test
             yield f"{name}, {kind}, the default ranker", DirectRanker(), train, test
 
 
-def _print_row(name: str, lists: list[Neighbours]) -> None:
-    change, same = np.array([one.mean_steps() for one in lists]).T
+def _print_row(name: str, queries: list[Neighbours]) -> None:
+    change, same = np.array([each.mean_steps() for each in queries]).T
     difference = change - same
     error = difference.std(ddof=1) / np.sqrt(len(difference))
-    locally = np.concatenate([_larger_than_beside(one) for one in lists])
+    locally = np.concatenate([_compare_locally(each) for each in queries])
     print(
-        f"{name:42}{len(lists):8}{change.mean():8.4f}{same.mean():8.4f}"
-        f"{difference.mean():+11.4f} ± {error:.4f}{np.mean(difference > 0):10.0%}{locally.mean():9.0%}",
+        f"{name:42}{len(queries):8}{change.mean():8.4f}{same.mean():8.4f}"
+        f"{difference.mean():+11.4f} ± {error:.4f}{np.mean(difference > 0):12.0%}{locally.mean():9.0%}",
         flush=True,
     )
 
 
-def _larger_than_beside(one: Neighbours) -> NDArray[np.float64]:
-    """For each change: 1 where r is larger than at a place next to it without a change, 0 where smaller."""
-    found = []
-    for place in np.flatnonzero(one.changes):
-        for beside in (place - 1, place + 1):
-            if 0 <= beside < len(one.steps) and not one.changes[beside]:
-                step, other = one.steps[place], one.steps[beside]
-                found.append(0.5 if step == other else float(step > other))
-    return np.array(found)
+def _compare_locally(neighbours: Neighbours) -> NDArray[np.float64]:
+    """Compare r at each class change with r at adjacent positions without one: 1 if larger, 0 if smaller."""
+    results = []
+    for index in np.flatnonzero(neighbours.changes):
+        for adjacent in (index - 1, index + 1):
+            if 0 <= adjacent < len(neighbours.steps) and not neighbours.changes[adjacent]:
+                step, other = neighbours.steps[index], neighbours.steps[adjacent]
+                results.append(0.5 if step == other else float(step > other))
+    return np.array(results)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Hostile Parquet files through every reader: each is read, or raises a `DataError` that names the file.
+"""Fuzz every Parquet reader: each file must be read, or raise a `DataError` that names the file.
 
-Columns of every Arrow type in every role, with and without a null, and crafted metadata come first; then good
-files with changed, lost or moved bytes, most of them in the footer. A file with one bad column must also name
-the column. The readers run in processes of their own with a limit on memory, so that a crash of Arrow itself
-is counted and not suffered.
+First come columns of every Arrow type in every role, with and without a null, and crafted metadata; then
+valid files with changed, missing or moved bytes, most of them in the footer. The error for a file with one
+bad column must also name the column. The readers run in separate processes with a memory limit, so that a
+crash of Arrow itself is counted.
 
     python benchmarks/parquet_fuzzing_benchmark.py --files 20000
 """
@@ -31,8 +31,8 @@ from directranker.data.formats import read_dataset
 from directranker.data.streaming import stream_dataset
 from directranker.data.tabular import Layout, write_parquet
 
-from hostile_parquet import ROLES, arrow_columns, as_parquet, crafted_tables, mutate, with_column
-from measuring import machine
+from hostile_parquet import ROLES, arrow_columns, as_parquet, crafted_tables, mutated, with_column
+from measuring import describe_machine
 
 MEMORY = 6 << 30
 PER_PROCESS = 1000
@@ -49,29 +49,29 @@ def _read(path: Path) -> int:
 READERS: tuple[Callable[[Path], int], ...] = (_read, _stream)
 
 
-def outcome(path: Path, column: str | None = None) -> str:
-    """What the readers make of a file: `read`, `refused`, or the fault."""
-    found = set()
+def try_readers(path: Path, column: str | None = None) -> str:
+    """Try all readers on a file; return `read`, `refused`, or the fault."""
+    outcomes = set()
     for reader in READERS:
         try:
             reader(path)
-            found.add("read")
+            outcomes.add("read")
         except DataError as error:
-            named = str(error).startswith(f"{path}: ") and "\n" not in str(error)
-            is_order = "do not stand together" in str(error)  # which concerns the rows, not a column
-            if not named or (column is not None and repr(column) not in str(error) and not is_order):
+            names_file = str(error).startswith(f"{path}: ") and "\n" not in str(error)
+            is_order = "do not stand together" in str(error)  # an error of the rows, not of a column
+            if not names_file or (column is not None and repr(column) not in str(error) and not is_order):
                 return f"FAULT: does not name file or column {column!r}: {error}"
-            found.add("refused")
+            outcomes.add("refused")
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)
-            ours = next(frame for frame in reversed(where) if "directranker" in frame.filename)
-            place = f"{Path(ours.filename).name}:{ours.lineno}"
-            return f"FAULT: {type(error).__name__}: {str(error)[:150]} at {place}"
-    return " and ".join(sorted(found))
+            frames = traceback.extract_tb(error.__traceback__)
+            ours = next(frame for frame in reversed(frames) if "directranker" in frame.filename)
+            location = f"{Path(ours.filename).name}:{ours.lineno}"
+            return f"FAULT: {type(error).__name__}: {str(error)[:150]} at {location}"
+    return " and ".join(sorted(outcomes))
 
 
-def typed_files() -> Iterator[tuple[str, str | None, bytes]]:
-    """Every type in every role, and crafted metadata: what, the column to name, and the file."""
+def make_typed_files() -> Iterator[tuple[str, str | None, bytes]]:
+    """Make files of every type and role and of crafted metadata: description, column to name, content."""
     for kind, column in arrow_columns().items():
         for role in ROLES:
             for with_null in (False, True):
@@ -87,26 +87,26 @@ def typed_files() -> Iterator[tuple[str, str | None, bytes]]:
             yield name, None, content
 
 
-def good_files(path: Path) -> Iterator[bytes]:
-    """Files that all readers accept: small ones of many types, and larger ones as we write them."""
-    for _, _, content in typed_files():
+def make_valid_files(path: Path) -> Iterator[bytes]:
+    """Make files that all readers accept: small ones of many types, and larger ones that we write."""
+    for _, _, content in make_typed_files():
         path.write_bytes(content)
-        if outcome(path) == "read":
+        if try_readers(path) == "read":
             yield content
     for layout in get_args(Layout):
         write_parquet(example_dataset().select(range(8)), path, layout=layout)
-        yield from [path.read_bytes()] * 40  # as likely as all the others together
+        yield from [path.read_bytes()] * 40  # as frequent as all the others together
 
 
 def run(first: int, stop: int, seed: int, folder: Path) -> None:
-    """Try some mutations in this process; print one line for each kind of outcome."""
+    """Try some mutations in this process; print one line per outcome."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     path, counts = folder / "mutated.parquet", Counter[str]()
-    files = list(good_files(path))
+    files = list(make_valid_files(path))
     for number in range(first, stop):
         rng = np.random.default_rng([seed, number])
-        path.write_bytes(mutate(files[int(rng.integers(len(files)))], rng))
-        result = outcome(path)
+        path.write_bytes(mutated(files[int(rng.integers(len(files)))], rng))
+        result = try_readers(path)
         counts[result] += 1
         if result.startswith("FAULT"):
             print(f"{number}: {result}", flush=True)
@@ -114,7 +114,7 @@ def run(first: int, stop: int, seed: int, folder: Path) -> None:
 
 
 def main() -> None:
-    """Try all and count."""
+    """Try all files, and print the number of each outcome."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--files", type=int, default=20_000)
     arguments.add_argument("--seed", type=int, default=0)
@@ -124,34 +124,43 @@ def main() -> None:
         if options.first is not None:
             run(options.first, options.first + options.files, options.seed, Path(name))
             return
-        print(machine("pyarrow", "numpy"))
+        print(describe_machine("pyarrow", "numpy"))
         counts, path = Counter[str](), Path(name, "typed.parquet")
-        for what, column, content in typed_files():
+        for description, column, content in make_typed_files():
             path.write_bytes(content)
-            result = outcome(path, column)
+            result = try_readers(path, column)
             counts[result.partition(":")[0]] += 1
             if result.startswith("FAULT"):
-                print(f"{what}: {result}", flush=True)
+                print(f"{description}: {result}", flush=True)
         print(f"types and metadata: {dict(counts)}", flush=True)
-        sys.exit(_mutations(options.files, options.seed) + counts["FAULT"] > 0)
+        sys.exit(_run_mutations(options.files, options.seed) + counts["FAULT"] > 0)
 
 
-def _mutations(n_files: int, seed: int) -> int:
-    """Run all in processes; the number of faults and crashes."""
+def _run_mutations(n_files: int, seed: int) -> int:
+    """Run all mutations in processes; return the number of faults and crashes."""
     counts = Counter[str]()
     for first in range(0, n_files, PER_PROCESS):
-        some = min(PER_PROCESS, n_files - first)
-        command = [sys.executable, __file__, "--first", str(first), "--files", str(some), "--seed", str(seed)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-        for line in done.stdout.splitlines():
+        n_here = min(PER_PROCESS, n_files - first)
+        command = [
+            sys.executable,
+            __file__,
+            "--first",
+            str(first),
+            "--files",
+            str(n_here),
+            "--seed",
+            str(seed),
+        ]
+        process = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+        for line in process.stdout.splitlines():
             if line.startswith("="):
-                count, _, what = line[1:].partition(" ")
-                counts[what.partition(":")[0]] += int(count)
+                count, _, description = line[1:].partition(" ")
+                counts[description.partition(":")[0]] += int(count)
             else:
                 print(line, flush=True)
-        if done.returncode:
+        if process.returncode:
             counts["CRASH"] += 1
-            print(f"from {first} on: exit code {done.returncode}\n{done.stderr[-500:]}", flush=True)
+            print(f"from {first} on: exit code {process.returncode}\n{process.stderr[-500:]}", flush=True)
     print(f"mutations: {dict(counts)}")
     return counts["FAULT"] + counts["CRASH"]
 

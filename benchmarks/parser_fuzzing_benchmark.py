@@ -1,9 +1,9 @@
-"""200,000 broken and whole LETOR texts through the parser, with every index of the kernel checked.
+"""Parse 200,000 valid and malformed LETOR texts, with bounds checks on every index of the kernels.
 
-Each text is read or refused with a `LetorError`; what is accepted and what is refused, and at which line,
-equals a literal reader's answer. The kernels run with numba's bounds checks, so that a read outside the
-buffer would be an error instead of luck; words of eight bytes are loaded without, and a test has their texts
-between pages that nobody may read. Made of structured lines that are then damaged, and of raw bytes.
+Each text is parsed or raises a `LetorError`; the result, or the line of the error, must equal that of a
+literal reader. The kernels run with numba's bounds checks, so an out-of-bounds read raises. Eight-byte loads
+are not checked; a test covers them with texts between protected memory pages. The texts are structured lines
+with random damage, and raw bytes.
 
     python benchmarks/parser_fuzzing_benchmark.py
 """
@@ -24,18 +24,18 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "data"))
 from directranker import LetorError, RankingDataset, parse_letor
 
 from literal_letor import MalformedError, read
-from measuring import machine
+from measuring import describe_machine
 
-LETTERS = np.frombuffer(b"0123456789.:+-eE#qidnaifty \t\r\n\x00\xff", dtype=np.uint8)
-WORDS = (
+CHARACTERS = np.frombuffer(b"0123456789.:+-eE#qidnaifty \t\r\n\x00\xff", dtype=np.uint8)
+TOKENS = (
     b"0|-1.5|qid:1|qid:x|qid:|nan|inf|-infinity|1:1|2:0.25|3:1e-7|9:-0|1e39|2:.5|3:5.|#docid = a b|#|:"
     b"| |\t|\n|\r\n|99999999999|1:123456789012345678901234567890|4:0.1000000000000000055511151231257827"
 ).split(b"|")
-SLOWEST = 1.0  # seconds that no small text may take
+MAX_SECONDS = 1.0  # per text
 
 
-def structured(rng: np.random.Generator) -> bytes:
-    """Whole lines, some of them then damaged by a changed, lost or added byte."""
+def make_structured(rng: np.random.Generator) -> bytes:
+    """Make lines, some of them with a changed, missing or added byte."""
     lines = []
     for _ in range(rng.integers(1, 5)):
         indices = np.flatnonzero(rng.random(6) < 0.5) + 1
@@ -49,37 +49,37 @@ def structured(rng: np.random.Generator) -> bytes:
     for _ in range(rng.integers(0, 3)):
         at = int(rng.integers(len(text)))
         kind = rng.integers(3)
-        text[at : at + (kind != 2)] = b"" if kind == 1 else bytes([int(rng.choice(LETTERS))])
+        text[at : at + (kind != 2)] = b"" if kind == 1 else bytes([int(rng.choice(CHARACTERS))])
         if not text:
             break
     return bytes(text[: int(rng.integers(len(text) + 1))]) if rng.random() < 0.2 else bytes(text)
 
 
-def plain(rng: np.random.Generator) -> bytes:
-    """Lines in the notation that is read word by word, a byte of them then damaged."""
+def make_plain(rng: np.random.Generator) -> bytes:
+    """Make lines in the notation of the fast parser, most of them with a changed byte."""
     lines = []
     for _ in range(rng.integers(1, 4)):
         values = (f"{rng.normal() * 10.0 ** rng.integers(0, 6):.{rng.integers(0, 8)}f}" for _ in range(5))
         lines.append("1 qid:1 " + " ".join(f"{index + 1}:{value}" for index, value in enumerate(values)))
     text = bytearray("\n".join(lines).encode())
     if rng.random() < 0.8:
-        text[int(rng.integers(len(text)))] = int(rng.choice(LETTERS))
+        text[int(rng.integers(len(text)))] = int(rng.choice(CHARACTERS))
     return bytes(text)
 
 
-def words(rng: np.random.Generator) -> bytes:
-    """Tokens in any order."""
-    return b" ".join(WORDS[number] for number in rng.integers(len(WORDS), size=rng.integers(0, 12)))
+def make_tokens(rng: np.random.Generator) -> bytes:
+    """Make tokens in random order."""
+    return b" ".join(TOKENS[number] for number in rng.integers(len(TOKENS), size=rng.integers(0, 12)))
 
 
-def raw(rng: np.random.Generator) -> bytes:
-    """Bytes, of the grammar's own letters or of all."""
+def make_raw(rng: np.random.Generator) -> bytes:
+    """Make random bytes, of the grammar's characters or of all."""
     length = int(rng.integers(0, 50))
-    return rng.choice(LETTERS, length).tobytes() if rng.random() < 0.7 else rng.bytes(length)
+    return rng.choice(CHARACTERS, length).tobytes() if rng.random() < 0.7 else rng.bytes(length)
 
 
-def answer(text: bytes) -> RankingDataset | int | None:
-    """What the parser says: the data, the line of the error, or None for an error of the whole text."""
+def parse(text: bytes) -> RankingDataset | int | None:
+    """Parse a text; return the data, the line of the error, or None for an error of the whole text."""
     try:
         return parse_letor(text, allow_non_finite=True)
     except LetorError as error:
@@ -87,58 +87,58 @@ def answer(text: bytes) -> RankingDataset | int | None:
 
 
 def check(text: bytes) -> bool:
-    """Compare with the literal reader; whether the text was accepted."""
+    """Compare with the literal reader; return whether the text was accepted."""
     start = time.perf_counter()
-    found = answer(text)
-    if time.perf_counter() - start > SLOWEST:
+    parsed = parse(text)
+    if time.perf_counter() - start > MAX_SECONDS:
         raise AssertionError(f"took too long: {text!r}")
     try:
         lines = read(text, allow_non_finite=True)
     except MalformedError as error:
-        if found != error.args[0]:
-            raise AssertionError(f"{text!r}: {found}, literally line {error.args[0]}") from None
+        if parsed != error.args[0]:
+            raise AssertionError(f"{text!r}: {parsed}, literally line {error.args[0]}") from None
         return False
-    if not isinstance(found, RankingDataset):
-        # The text as a whole: nothing in it, no features, or ids and comments that are no text.
-        texts = b"".join([*lines.comments, *(query or b"" for query in lines.queries)])
-        is_text = texts.decode(errors="ignore").encode() == texts
-        if found is not None or (any(lines.features) and is_text):
-            raise AssertionError(f"{text!r}: {found}, literally accepted")
+    if not isinstance(parsed, RankingDataset):
+        # An error of the whole text: it is empty, has no features, or ids or comments are not UTF-8.
+        strings = b"".join([*lines.comments, *(query or b"" for query in lines.queries)])
+        is_utf8 = strings.decode(errors="ignore").encode() == strings
+        if parsed is not None or (any(lines.features) and is_utf8):
+            raise AssertionError(f"{text!r}: {parsed}, literally accepted")
         return False
-    expected = np.zeros(found.features.shape, dtype=np.float32)
+    expected = np.zeros(parsed.features.shape, dtype=np.float32)
     for row, features in enumerate(lines.features):
         for index, value in features.items():
             expected[row, index - 1] = value
-    np.testing.assert_array_equal(found.to_source_order(found.features), expected, err_msg=repr(text))
-    np.testing.assert_array_equal(found.to_source_order(found.relevance), lines.labels, err_msg=repr(text))
+    np.testing.assert_array_equal(parsed.to_source_order(parsed.features), expected, err_msg=repr(text))
+    np.testing.assert_array_equal(parsed.to_source_order(parsed.relevance), lines.labels, err_msg=repr(text))
     return True
 
 
 def run_checked() -> int:
-    """Run this again with bounds checks, and a cache of its own that the checked kernels do not stay in."""
+    """Run this script again with bounds checks and a temporary cache for the checked kernels."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}
         return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
 
 
 def main() -> None:
-    """Try the texts and count."""
+    """Check all texts and print the progress."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--texts", type=int, default=200_000)
     arguments.add_argument("--seed", type=int, default=0)
     options = arguments.parse_args()
-    if os.environ.get("NUMBA_BOUNDSCHECK") != "1":  # numba reads it when it is imported
+    if os.environ.get("NUMBA_BOUNDSCHECK") != "1":  # numba reads it at import
         sys.exit(run_checked())
     rng = np.random.default_rng(options.seed)
-    answer(b"1 qid:1 1:1 #x\n0 qid:2 3:1\n0 qid:1 2:1")  # compiling all kernels takes its time
-    print(machine("numba", "numpy"))
+    parse(b"1 qid:1 1:1 #x\n0 qid:2 3:1\n0 qid:1 2:1")  # compile all kernels
+    print(describe_machine("numba", "numpy"))
     accepted = 0
-    makers = (structured, plain, words, raw)
+    makers = (make_structured, make_plain, make_tokens, make_raw)
     for number in range(options.texts):
         accepted += check(makers[number % len(makers)](rng))
         if number % 20_000 == 19_999:
             print(
-                f"{number + 1:,} texts, {accepted:,} accepted, none differs from the literal reader",
+                f"{number + 1:,} texts, {accepted:,} accepted, all equal to the literal reader",
                 flush=True,
             )
 

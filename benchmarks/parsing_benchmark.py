@@ -1,7 +1,7 @@
-"""Reading an MSLR-like text of at least 150 MB, side by side with scikit-learn.
+"""Read an MSLR-like text of at least 150 MB, compared with scikit-learn.
 
-Time: ours against `load_svmlight_file(query_id=True)`, in turns. Memory: the peak of a process of its own
-above what it held before, which may be the array and 1.5 times the text in flight.
+Time: ours compared with `load_svmlight_file(query_id=True)`, in turns. Memory: the increase of the peak
+memory of a separate process, which may be the array plus 1.5 times the text in flight.
 
     python benchmarks/parsing_benchmark.py
 """
@@ -21,40 +21,40 @@ from directranker import RankingDataset, read_letor, write_letor
 from directranker.compilation import get_n_threads
 from directranker.data.letor.builder import BLOCK_BYTES
 
-from measuring import compare, machine, print_ratios
-from mslr_like import mslr_like
+from measuring import compare, describe_machine, print_ratios
+from mslr_like import make_mslr_like
 
 ROUNDS = 5
 REQUIRED = {"scikit-learn, load_svmlight_file": 60.0}
 REQUIRED_OPENING = {"scikit-learn, load_svmlight_file": 1000.0}
 
-# Runs in a process of its own, so that nothing else counts.
+# Runs in a separate process, so that nothing else is measured.
 PEAK_MEMORY = """
 import sys
 from pathlib import Path
 from directranker import read_letor
 
-def resident(name):
+def read_memory(name):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 read_letor(sys.argv[2])  # compile, start threads
-Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-before = resident("VmRSS:")
+Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+before = read_memory("VmRSS:")
 data = read_letor(sys.argv[1])
-print(resident("VmHWM:") - before, data.features.nbytes + data.relevance.nbytes)
+print(read_memory("VmHWM:") - before, data.features.nbytes + data.relevance.nbytes)
 """
 
 
 def main() -> None:
-    """Make the text, measure, print, and leave with 1 if a requirement is missed."""
+    """Write the text, measure, print, and exit with 1 if a requirement is missed."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--queries", type=int, default=1250, help="about 143 KB of text each")
     queries = arguments.parse_args().queries
-    print(machine("scikit-learn", "numba", "numpy"))
+    print(describe_machine("scikit-learn", "numba", "numpy"))
     with tempfile.TemporaryDirectory() as folder:
         text, small, saved = (Path(folder) / name for name in ("data.txt", "small.txt", "saved"))
-        data = mslr_like(queries)
+        data = make_mslr_like(queries)
         write_letor(data, text)
         write_letor(data.select(range(5)), small)
         read_letor(small)  # compile
@@ -68,31 +68,31 @@ def main() -> None:
             {
                 "directranker, read_letor": lambda: read_letor(text),
                 "scikit-learn, load_svmlight_file": lambda: load_svmlight_file(str(text), query_id=True),
-                "directranker, opening the saved form": lambda: RankingDataset.load(saved),
+                "directranker, open the saved data set": lambda: RankingDataset.load(saved),
             },
             ROUNDS,
         )
         reached = print_ratios(seconds, "directranker, read_letor", REQUIRED)
-        print("\nto opening the saved form:")
-        reached &= print_ratios(seconds, "directranker, opening the saved form", REQUIRED_OPENING)
+        print("\nrelative to opening the saved data set:")
+        reached &= print_ratios(seconds, "directranker, open the saved data set", REQUIRED_OPENING)
         reached &= check_memory(text, small)
     sys.exit(0 if reached else 1)
 
 
 def check_memory(text: Path, small: Path) -> bool:
-    """Print the peak memory of parsing beside what is allowed."""
+    """Print the peak memory of parsing and its limit; return whether it is below."""
     if not Path("/proc/self/clear_refs").exists():
         print("\npeak memory: only measured on Linux")
         return True
     command = [sys.executable, "-c", PEAK_MEMORY, str(text), str(small)]
     peak, array = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     in_flight = get_n_threads() * BLOCK_BYTES
-    allowed = array + 1.5 * in_flight
+    limit = array + 1.5 * in_flight
     print(
         f"\npeak memory of parsing: {peak / 1e6:.1f} MB; the array {array / 1e6:.1f} MB "
-        f"and 1.5 times the text in flight of {in_flight / 1e6:.1f} MB: {allowed / 1e6:.1f} MB"
+        f"and 1.5 times the text in flight of {in_flight / 1e6:.1f} MB: {limit / 1e6:.1f} MB"
     )
-    return peak <= allowed
+    return peak <= limit
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""What a trained ranker costs in production: ranking, ONNX, C, loading, and the first ranking of a process.
+"""The cost of a trained ranker in production: ranking, ONNX, C, loading, and the first ranking of a process.
 
-Made-up data of the shape of MSLR-WEB10K. `rank` runs as the command does, in a process of its own, from a
-saved model and a saved data set to a TREC run; LightGBM's side reads the same saved data set, predicts with
-500 trees of 64 leaves through its Python predictor, and writes the same run by the same code. Memory is the
-peak of the whole process, for all kinds of input, and for saved data sets and text also at larger sizes.
+Synthetic data of the shape of MSLR-WEB10K. `rank` runs as the command does, in a separate process, from a
+saved model and a saved data set to a TREC run; LightGBM's process reads the same saved data set, predicts
+with 500 trees of 64 leaves through its Python predictor, and writes the same run with the same code. Memory
+is the peak of the whole process, for all kinds of input, and for saved data sets and text also at larger
+sizes.
 
     python benchmarks/production_benchmark.py --queries 6000 --more-queries 16700
 """
@@ -28,10 +29,10 @@ import torch
 from directranker import DirectRanker, RankingDataset, export_ranker, write_letor, write_parquet
 from directranker.export.c import c_compiler
 
-from measuring import compare, machine, seconds_of
-from mslr_like import mslr_like
+from measuring import compare, describe_machine, measure_seconds
+from mslr_like import make_mslr_like
 
-TIMED_IN_C = """
+C_TIMING = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -54,7 +55,7 @@ int main(void) {{
     return 0;
 }}
 """
-LIGHTGBM_SIDE = """
+RANK_WITH_LIGHTGBM = """
 import sys, time
 import lightgbm
 from pathlib import Path
@@ -73,7 +74,7 @@ with ranking_writer(Path(sys.argv[3]), "trec", tag="x") as write:
         write(table)
 print(time.perf_counter() - start)
 """
-OUR_SIDE = """
+RANK_WITH_OURS = """
 import sys, time
 from directranker.cli.rank import rank
 from directranker.persistence import load_ranker
@@ -82,18 +83,18 @@ load_ranker(sys.argv[1])
 start = time.perf_counter()
 rank(Path(sys.argv[1]), Path(sys.argv[2]), out=Path(sys.argv[3]), tag="x")
 seconds = time.perf_counter() - start
-# Not ru_maxrss, which a child inherits from the process that started it.
+# Not ru_maxrss, which a child process inherits from its parent.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(seconds, peak.split()[1])
 """
-IN_PYTHON = """
+LOAD_AND_PREDICT = """
 import sys
 import numpy as np
 from directranker import load_ranker
 ranker = load_ranker(sys.argv[1])
 ranker.predict(np.load(sys.argv[2]))
 """
-LOADING = """
+LOAD = """
 import sys, time
 import directranker.persistence, lightgbm
 start = time.perf_counter()
@@ -103,34 +104,36 @@ print(time.perf_counter() - start)
 
 
 Result = tuple[str, float, str, bool]
-AT_A_TIME = 512
-PIECES = f"{AT_A_TIME} rows at a time"
+ROWS_PER_CALL = 512
+IN_BLOCKS = f"{ROWS_PER_CALL} rows at a time"
 
 
-def in_process(script: str, *arguments: str | Path, stdin: Any = None) -> list[float]:
-    """The numbers that a script prints last, in a new process."""
+def run_script(script: str, *arguments: str | Path, stdin: Any = None) -> list[float]:
+    """Run a script in a new process and return the numbers on its last line."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, check=True, stdin=stdin, stdout=subprocess.PIPE, text=True)
-    return [float(word) for word in done.stdout.splitlines()[-1].split()]
+    process = subprocess.run(command, check=True, stdin=stdin, stdout=subprocess.PIPE, text=True)
+    return [float(number) for number in process.stdout.splitlines()[-1].split()]
 
 
-def trees_of_lightgbm(data: RankingDataset, path: Path) -> None:
-    """Train 500 trees of 64 leaves on a part of the data."""
-    part = data.select(range(min(150, data.n_queries)))
+def train_lightgbm(data: RankingDataset, path: Path) -> None:
+    """Train 500 trees of 64 leaves on a subset of the data."""
+    subset = data.select(range(min(150, data.n_queries)))
     parameters: dict[str, Any] = {"num_leaves": 64, "objective": "regression", "verbosity": -1}
-    booster = lightgbm.train(parameters, lightgbm.Dataset(part.features, part.relevance), 500)
+    booster = lightgbm.train(parameters, lightgbm.Dataset(subset.features, subset.relevance), 500)
     booster.save_model(path)
 
 
-def ranking(data: RankingDataset, model: str, place: Path, rounds: int) -> list[Result]:
-    """The document rate of `rank` against LightGBM's, and its memory."""
+def measure_ranking(data: RankingDataset, model: str, folder: Path, rounds: int) -> list[Result]:
+    """Compare the document rate of `rank` with LightGBM's, and measure its memory."""
     ours, theirs, peaks = [], [], []
     for _ in range(rounds):
-        seconds, kilobytes = in_process(OUR_SIDE, place / model, place / "data", place / "out.run")
+        seconds, kilobytes = run_script(RANK_WITH_OURS, folder / model, folder / "data", folder / "out.run")
         ours.append(seconds)
         peaks.append(kilobytes / 1024)
-        theirs.append(in_process(LIGHTGBM_SIDE, place / "trees.txt", place / "data", place / "their.run")[0])
-    ratio = _times(theirs, ours)
+        theirs.append(
+            run_script(RANK_WITH_LIGHTGBM, folder / "trees.txt", folder / "data", folder / "their.run")[0]
+        )
+    ratio = _compute_ratio(theirs, ours)
     rates = [data.n_documents / median(seconds) for seconds in (ours, theirs)]
     print(f"rank, {model}: {rates[0]:,.0f} documents/s, LightGBM {rates[1]:,.0f}")
     return [
@@ -139,20 +142,20 @@ def ranking(data: RankingDataset, model: str, place: Path, rounds: int) -> list[
     ]
 
 
-def memory(data: RankingDataset, place: Path) -> list[Result]:
-    """The peak memory of `rank` with each kind of input, in MB."""
+def measure_memory(data: RankingDataset, folder: Path) -> list[Result]:
+    """Measure the peak memory of `rank` with each kind of input, in MB."""
     name = f"{data.n_documents:,} documents"
-    saved, text, parquet = (place / f"memory{ending}" for ending in ("", ".txt", ".parquet"))
+    saved, text, parquet = (folder / f"memory{ending}" for ending in ("", ".txt", ".parquet"))
     data.save(saved, overwrite=True)
     write_letor(data, text)
     write_parquet(data, parquet)
     peaks = {
-        path.suffix or "saved": in_process(OUR_SIDE, place / "default", path, place / "out.run")[1]
+        path.suffix or "saved": run_script(RANK_WITH_OURS, folder / "default", path, folder / "out.run")[1]
         for path in (saved, text, parquet)
     }
     with text.open("rb") as stdin:
-        peaks["standard input"] = in_process(
-            OUR_SIDE, place / "default", "-", place / "out.run", stdin=stdin
+        peaks["standard input"] = run_script(
+            RANK_WITH_OURS, folder / "default", "-", folder / "out.run", stdin=stdin
         )[1]
     return [
         (f"rank, {kind}, {name}: peak memory, MB", kilobytes / 1024, "< 500", kilobytes < 500 * 1024)
@@ -160,58 +163,55 @@ def memory(data: RankingDataset, place: Path) -> list[Result]:
     ]
 
 
-def onnx_against_predict(
-    data: RankingDataset, ranker: Any, name: str, place: Path, rounds: int
-) -> list[Result]:
-    """How many times as long as onnxruntime our own predict takes: query by query as in serving, in bulk.
+def compare_onnx(data: RankingDataset, ranker: Any, name: str, folder: Path, rounds: int) -> list[Result]:
+    """Compare the speed of onnxruntime with `predict`: query by query as in serving, and in bulk.
 
-    In bulk also torch, by the same net on what the transform makes of the rows; onnxruntime with some of the
-    rows at a time; and, as what a graph could reach at best, the product of the encoding and the first
-    layer's weights, alone in a graph: `predict` sums the bins of a piecewise-linear encoding without forming
-    it, and no operator of ONNX does that.
+    In bulk also torch, with the same net on the encoded rows; onnxruntime with blocks of rows; and, as an
+    upper bound for any graph, the product of the encoding and the weights of the first layer alone: `predict`
+    sums the bins of a piecewise-linear encoding without materialising it, which no operator of ONNX does.
     """
-    import onnxruntime  # noqa: PLC0415 - an optional package
+    import onnxruntime  # noqa: PLC0415 - slow to import
 
     few = data.select(range(min(200, data.n_queries)))
-    export_ranker(ranker, place / "onnx", to="onnx", rows=few)
-    session = onnxruntime.InferenceSession(str(place / "onnx" / "model.onnx"))
+    export_ranker(ranker, folder / "onnx", to="onnx", rows=few)
+    session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
     table = np.array(few.features)
-    bare, encoding = bare_product(ranker), ranker.transform_.transform(table)
+    product, encoding = make_first_product(ranker), ranker.transform_.transform(table)
     cuts: dict[str, Any] = {"query by query": few.offsets, "in bulk": [0, len(table)]}
-    some = [table[start : start + AT_A_TIME] for start in range(0, len(table), AT_A_TIME)]
+    blocks = [table[start : start + ROWS_PER_CALL] for start in range(0, len(table), ROWS_PER_CALL)]
     results = []
-    for way, offsets in cuts.items():
-        lists = [table[start:stop] for start, stop in pairwise(offsets)]
-        works: dict[str, Callable[[], Any]] = {
-            "predict": lambda lists=lists: [ranker.predict(rows) for rows in lists],  # type: ignore[misc]
-            "onnx": lambda lists=lists: [session.run(None, {"features": rows}) for rows in lists],  # type: ignore[misc]
+    for mode, offsets in cuts.items():
+        queries = [table[start:stop] for start, stop in pairwise(offsets)]
+        tasks: dict[str, Callable[[], Any]] = {
+            "predict": lambda queries=queries: [ranker.predict(rows) for rows in queries],  # type: ignore[misc]
+            "onnx": lambda queries=queries: [session.run(None, {"features": rows}) for rows in queries],  # type: ignore[misc]
         }
-        if way == "in bulk":
-            works["torch"] = lambda: ranker.net_(torch.from_numpy(ranker.transform_.transform(table)))
-            works[PIECES] = lambda: [session.run(None, {"features": rows}) for rows in some]
-            works["the bare product"] = lambda: bare.run(None, {"encoding": encoding})
+        if mode == "in bulk":
+            tasks["torch"] = lambda: ranker.net_(torch.from_numpy(ranker.transform_.transform(table)))
+            tasks[IN_BLOCKS] = lambda: [session.run(None, {"features": rows}) for rows in blocks]
+            tasks["the first product"] = lambda: product.run(None, {"encoding": encoding})
         with torch.no_grad():
-            seconds = compare(works, rounds, warm=True)
-        for other in (name for name in works if name != "onnx"):
-            times = _times(seconds[other], seconds["onnx"])
-            row = f"onnxruntime, {name}, {way}: times {other}'s rate"
-            is_asked = other in ("predict", "torch")
-            results.append((row, times, "≥ 1" if is_asked else "", times >= 1 or not is_asked))
-        if way == "in bulk":
-            bound = _times(seconds["predict"], seconds["the bare product"])
-            results.append((f"the bare product, {name}, {way}: times predict's rate", bound, "", True))
+            seconds = compare(tasks, rounds, warm=True)
+        for other in (name for name in tasks if name != "onnx"):
+            ratio = _compute_ratio(seconds[other], seconds["onnx"])
+            row = f"onnxruntime, {name}, {mode}: times {other}'s rate"
+            is_required = other in ("predict", "torch")
+            results.append((row, ratio, "≥ 1" if is_required else "", ratio >= 1 or not is_required))
+        if mode == "in bulk":
+            bound = _compute_ratio(seconds["predict"], seconds["the first product"])
+            results.append((f"the first product, {name}, {mode}: times predict's rate", bound, "", True))
     return results
 
 
-def _times(theirs: list[float], ours: list[float]) -> float:
-    """How many times as long as ours theirs takes, the median over the rounds."""
-    return median(slow / quick for slow, quick in zip(theirs, ours, strict=True))
+def _compute_ratio(theirs: list[float], ours: list[float]) -> float:
+    """Compute the median over rounds of their time divided by ours."""
+    return median(their / our for their, our in zip(theirs, ours, strict=True))
 
 
-def bare_product(ranker: Any) -> Any:
-    """A session of onnxruntime that multiplies an encoding by the weights of a ranker's first layer."""
-    import onnx  # noqa: PLC0415 - optional packages
-    import onnxruntime  # noqa: PLC0415
+def make_first_product(ranker: Any) -> Any:
+    """Make an onnxruntime session that multiplies an encoding by the weights of the first layer."""
+    import onnx  # noqa: PLC0415 - slow to import
+    import onnxruntime  # noqa: PLC0415 - slow to import
 
     weight = ranker.net_.state_dict()["feature_net.linear_1.weight"].numpy().T.copy()
     kind, helper = onnx.TensorProto.FLOAT, onnx.helper
@@ -222,39 +222,39 @@ def bare_product(ranker: Any) -> Any:
         [helper.make_tensor_value_info("sums", kind, ["n", weight.shape[1]])],
         initializer=[onnx.numpy_helper.from_array(weight, "weight")],
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-    return onnxruntime.InferenceSession(made.SerializeToString())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    return onnxruntime.InferenceSession(model.SerializeToString())
 
 
-def microseconds_in_c(data: RankingDataset, ranker: Any, place: Path, *flags: str) -> float:
-    """The best time of the C function for one query of 100 documents."""
-    folder = place / "".join(["c", *flags])
-    export_ranker(ranker, folder, to="c", rows=data.select(range(20)), name="ranker")
-    (folder / "main.c").write_text(TIMED_IN_C.format(n=100), encoding="ascii")
+def measure_c(data: RankingDataset, ranker: Any, folder: Path, *flags: str) -> float:
+    """Measure the best time of the C function for a query of 100 documents, in microseconds."""
+    c_folder = folder / "".join(["c", *flags])
+    export_ranker(ranker, c_folder, to="c", rows=data.select(range(20)), name="ranker")
+    (c_folder / "main.c").write_text(C_TIMING.format(n=100), encoding="ascii")
     compiler = c_compiler()
     if compiler is None:
-        raise SystemExit("there is no C compiler")
+        raise SystemExit("no C compiler found; install gcc or clang")
     options = ["-O3", *flags, "-D_POSIX_C_SOURCE=199309L", "-std=c99"]
     command = [compiler, *options, "main.c", "ranker.c", "-lm", "-o", "timed"]
-    subprocess.run(command, check=True, cwd=folder)
-    done = subprocess.run([str(folder / "timed")], check=True, capture_output=True, text=True)
-    return float(done.stdout) * 1e6
+    subprocess.run(command, check=True, cwd=c_folder)
+    process = subprocess.run([str(c_folder / "timed")], check=True, capture_output=True, text=True)
+    return float(process.stdout) * 1e6
 
 
-def cold_starts(model: Path, place: Path, data: RankingDataset) -> list[Result]:
-    """The first ranking of one query in a new process, imports and all: the median of five, files warm."""
+def measure_cold_starts(model: Path, folder: Path, data: RankingDataset) -> list[Result]:
+    """Measure the first ranking of a query in a new process including imports: the median of five."""
     one = data.select([0])
-    one.save(place / "one")
-    np.save(place / "one.npy", one.features)
+    one.save(folder / "one")
+    np.save(folder / "one.npy", one.features)
     commands = {
-        "directranker rank": ["-m", "directranker", "rank", str(model), str(place / "one")],
-        "load_ranker, predict": ["-c", IN_PYTHON, str(model), str(place / "one.npy")],
+        "directranker rank": ["-m", "directranker", "rank", str(model), str(folder / "one")],
+        "load_ranker, predict": ["-c", LOAD_AND_PREDICT, str(model), str(folder / "one.npy")],
     }
     results = []
     for name, arguments in commands.items():
         command = [sys.executable, *arguments]
         runs = [
-            seconds_of(lambda run=command: subprocess.run(run, check=True, capture_output=True))  # type: ignore[misc]
+            measure_seconds(lambda run=command: subprocess.run(run, check=True, capture_output=True))  # type: ignore[misc]
             for _ in range(6)
         ]
         cold = median(runs[1:])
@@ -263,46 +263,48 @@ def cold_starts(model: Path, place: Path, data: RankingDataset) -> list[Result]:
 
 
 def main() -> None:
-    """Measure, print each figure beside what it must reach, and fail where one is missed."""
+    """Measure, print each figure with its requirement, and exit with 1 if one is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=6000, help="about 120 documents each")
-    parser.add_argument("--more-queries", type=int, default=0, help="measure memory with so many as well")
+    parser.add_argument(
+        "--more-queries", type=int, default=0, help="also measure memory with this many queries"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    print(machine("lightgbm", "torch", "onnxruntime"))
+    print(describe_machine("lightgbm", "torch", "onnxruntime"))
     started = time.perf_counter()
-    data = mslr_like(options.queries)
+    data = make_mslr_like(options.queries)
     quick: dict[str, Any] = {"max_epochs": 1, "random_state": 0}
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         few = data.select(range(100))
         default = DirectRanker(**quick).fit(few)
         small = DirectRanker(**quick, hidden_layers=(64,), transform="standard").fit(few)
-        default.save(place / "default")
-        small.save(place / "small")
+        default.save(folder / "default")
+        small.save(folder / "small")
         results = []
-        data.save(place / "data")
-        trees_of_lightgbm(data, place / "trees.txt")
+        data.save(folder / "data")
+        train_lightgbm(data, folder / "trees.txt")
         for name in ("default", "small"):
-            results += ranking(data, name, place, options.rounds)
+            results += measure_ranking(data, name, folder, options.rounds)
         for name, ranker in (("defaults", default), ("136-64-1, standard", small)):
-            (place / name).mkdir()
-            results += onnx_against_predict(data, ranker, name, place / name, options.rounds)
+            (folder / name).mkdir()
+            results += compare_onnx(data, ranker, name, folder / name, options.rounds)
         for flags in ((), ("-march=native",)):
-            each = microseconds_in_c(data, small, place, *flags)
+            each = measure_c(data, small, folder, *flags)
             results.append(
                 (f"C {' '.join(flags)}: µs for 100 documents, 136-64-1", each, "< 100", each < 100)
             )
-        load = min(in_process(LOADING, place / "default")[0] for _ in range(3)) * 1000
+        load = min(run_script(LOAD, folder / "default")[0] for _ in range(3)) * 1000
         results.append(("load_ranker beyond imports, ms", load, "< 50", load < 50))
-        results += cold_starts(place / "default", place, data)
-        results += memory(data, place)
+        results += measure_cold_starts(folder / "default", folder, data)
+        results += measure_memory(data, folder)
         if options.more_queries:
-            results += memory(mslr_like(options.more_queries), place)
+            results += measure_memory(make_mslr_like(options.more_queries), folder)
     for name, value, required, reached in results:
         verdict = "" if not required else "reached" if reached else "MISSED"
         print(f"{name:70}{value:>10.2f}{required:>9}  {verdict}")
-    print(f"{data.n_documents} documents, {time.perf_counter() - started:.0f} s in all")
+    print(f"{data.n_documents} documents, {time.perf_counter() - started:.0f} s in total")
     sys.exit(0 if all(result[3] for result in results) else 1)
 
 

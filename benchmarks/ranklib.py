@@ -1,9 +1,9 @@
-"""RankLib's rankers and ours on the same folds: quality and time side by side.
+"""Quality and training time of RankLib's rankers and ours on the same folds.
 
-RankLib is Java: this needs `java` and a RankLib jar, which the environment variable RANKLIB_JAR names. Labels
-are binarised and queries without a relevant document left out, as in `quality.py`; every ranker trains on
-train and stops early by NDCG@10 on vali; the test part is only scored. Both sides' scores are measured by the
-convention `paper`. Times are those of training, RankLib's with the start of Java and the reading of text.
+RankLib is Java: this needs `java` and a RankLib jar, whose path is in the environment variable RANKLIB_JAR.
+Labels are binarised and queries without a relevant document left out, as in `quality.py`; every ranker is
+trained on train with early stopping by NDCG@10 on the validation split. The scores of both are evaluated with
+the convention `paper`. Times are of training; RankLib's include the start of Java and reading the text.
 
     RANKLIB_JAR=RankLib.jar python benchmarks/ranklib.py [--data MQ2008] [--folds 5] [--only AdaRank]
 """
@@ -24,32 +24,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import directranker
 from directranker import Fold, RankingDataset, write_letor
+from directranker.arrays import FloatArray
 from directranker.data.folds import SPLITS
 
-from measuring import machine
-from quality import METRICS, folds_of, values_of
+from measuring import describe_machine
+from quality import METRICS, evaluate_scores, read_data
 
-__all__ = ["RankLib", "missing", "parse_scores"]
+__all__ = ["RankLib", "find_missing", "parse_scores"]
 
-Scores = NDArray[np.float64]
 PROTOCOL = "paper"
 RANKLIB_NUMBERS = {"RankNet": 1, "AdaRank": 3, "Coordinate Ascent": 4, "LambdaMART": 6, "ListNet": 7}
 OUR_NAMES = {"Coordinate Ascent": "CoordinateAscent"}
 
 
-def missing(environment: dict[str, str]) -> str | None:
-    """What RankLib lacks to run here, in words; None where it can."""
+def find_missing(environment: dict[str, str]) -> str | None:
+    """Describe what RankLib needs to run here; None if nothing is missing."""
     if shutil.which("java", path=environment.get("PATH")) is None:
-        return "there is no java on the PATH; install a Java runtime, version 8 or later"
+        return "java is not on the PATH; install a Java runtime, version 8 or later"
     jar = environment.get("RANKLIB_JAR")
     if not jar:
-        return "RANKLIB_JAR is not set; let it name a RankLib jar (https://sourceforge.net/p/lemur)"
+        return "RANKLIB_JAR is not set; set it to the path of a RankLib jar (https://sourceforge.net/p/lemur)"
     if not Path(jar).is_file():
-        return f"RANKLIB_JAR names {jar}, which is not there"
+        return f"RANKLIB_JAR is {jar}, which does not exist"
     return None
 
 
@@ -61,53 +60,55 @@ class RankLib:
     jar: str
 
     def train(self, folder: Path) -> None:
-        """Train on train.txt, choose by vali.txt, and write the model; all in the folder."""
-        parts = ["-train", folder / "train.txt", "-validate", folder / "vali.txt"]
-        self._run("-ranker", self.number, *parts, "-metric2t", "NDCG@10", "-save", folder / "model.txt")
+        """Train on train.txt, validate on vali.txt, and write model.txt, all in the folder."""
+        splits = ["-train", folder / "train.txt", "-validate", folder / "vali.txt"]
+        self._run("-ranker", self.number, *splits, "-metric2t", "NDCG@10", "-save", folder / "model.txt")
 
-    def score(self, folder: Path, data: RankingDataset) -> Scores:
-        """Scores of test.txt, which holds `data`."""
+    def score(self, folder: Path, data: RankingDataset) -> FloatArray:
+        """Score test.txt, which contains `data`."""
         scores = folder / "scores.txt"
         self._run("-load", folder / "model.txt", "-rank", folder / "test.txt", "-score", scores)
         return parse_scores(scores.read_text(), data)
 
     def _run(self, *arguments: object) -> None:
         command = ["java", "-jar", self.jar, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise RuntimeError(
+                f"{' '.join(command)} ended with {process.returncode}:\n{process.stderr[-2000:]}"
+            )
 
 
-def parse_scores(text: str, data: RankingDataset) -> Scores:
-    """RankLib's `-score` file: query id, index of the document within its query, score; with tabs between.
+def parse_scores(text: str, data: RankingDataset) -> FloatArray:
+    """Parse RankLib's `-score` file: query id, index of the document in its query, score; tab-separated.
 
     Lines may come in any order; each document of `data` must have one.
     """
-    start_of = {str(query): start for query, start in zip(data.query_ids, data.offsets[:-1], strict=True)}
-    length_of = dict(zip(start_of, np.diff(data.offsets).tolist(), strict=True))
+    starts = {str(query): start for query, start in zip(data.query_ids, data.offsets[:-1], strict=True)}
+    lengths = dict(zip(starts, np.diff(data.offsets).tolist(), strict=True))
     scores = np.full(data.n_documents, np.nan)
     for number, line in enumerate(text.splitlines(), 1):
         try:
             query, index, score = line.split("\t")
-            place, value = int(index), float(score)
+            position, value = int(index), float(score)
         except ValueError:
             raise ValueError(
-                f"line {number} of RankLib's scores is {line!r}, not query, index and score"
+                f"line {number} of RankLib's scores is {line!r}; expected query, index and score"
             ) from None
-        if query not in start_of or not 0 <= place < length_of[query]:
-            raise ValueError(
-                f"line {number} of RankLib's scores is about a document that there is not: {line!r}"
-            )
-        scores[start_of[query] + place] = value
+        if query not in starts or not 0 <= position < lengths[query]:
+            raise ValueError(f"line {number} of RankLib's scores is for an unknown document: {line!r}")
+        scores[starts[query] + position] = value
     if np.isnan(scores).any():
-        raise ValueError(f"RankLib's scores lack {np.isnan(scores).sum()} of {len(scores)} documents")
+        raise ValueError(
+            f"RankLib's scores are missing for {np.isnan(scores).sum()} of {len(scores)} documents"
+        )
     return scores
 
 
-def ranklib_on(number: int, jar: str) -> Callable[[Fold], tuple[Scores, float]]:
-    """Train and score with RankLib → scores of test, seconds of training."""
+def make_ranklib_task(number: int, jar: str) -> Callable[[Fold], tuple[FloatArray, float]]:
+    """Return a function that trains and scores with RankLib: test scores, seconds of training."""
 
-    def run(fold: Fold) -> tuple[Scores, float]:
+    def run(fold: Fold) -> tuple[FloatArray, float]:
         with tempfile.TemporaryDirectory() as name:
             folder, ranker = Path(name), RankLib(number, jar)
             for split, stem in SPLITS.items():
@@ -120,13 +121,13 @@ def ranklib_on(number: int, jar: str) -> Callable[[Fold], tuple[Scores, float]]:
     return run
 
 
-def ours_on(name: str) -> Callable[[Fold], tuple[Scores, float]] | None:
-    """The same with ours; None where there is no such ranker."""
+def make_our_task(name: str) -> Callable[[Fold], tuple[FloatArray, float]] | None:
+    """Return the same for our ranker; None if there is none."""
     kind: Any = getattr(directranker, OUR_NAMES.get(name, name), None)
     if kind is None:
         return None
 
-    def run(fold: Fold) -> tuple[Scores, float]:
+    def run(fold: Fold) -> tuple[FloatArray, float]:
         start = time.perf_counter()
         ranker = kind(random_state=0).fit(fold.train, eval_set=fold.validation)
         seconds = time.perf_counter() - start
@@ -135,13 +136,13 @@ def ours_on(name: str) -> Callable[[Fold], tuple[Scores, float]] | None:
     return run
 
 
-def print_row(name: str, run: Callable[[Fold], tuple[Scores, float]], folds: list[Fold]) -> None:
-    """Means over the folds with standard errors, and seconds a fold."""
+def print_row(name: str, run: Callable[[Fold], tuple[FloatArray, float]], folds: list[Fold]) -> None:
+    """Print means over the folds with standard errors, and seconds per fold."""
     values, seconds = np.empty((len(folds), len(METRICS))), []
     for row, fold in enumerate(folds):
-        scores, taken = run(fold)
-        values[row] = np.nanmean(values_of(fold.test, scores, PROTOCOL), axis=1)
-        seconds.append(taken)
+        scores, elapsed = run(fold)
+        values[row] = np.nanmean(evaluate_scores(fold.test, scores, PROTOCOL), axis=1)
+        seconds.append(elapsed)
     errors = (
         values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else np.full(len(METRICS), np.nan)
     )
@@ -157,23 +158,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", default="MQ2008")
-    parser.add_argument("--folds", type=int, default=5, help="only the first so many")
-    parser.add_argument("--only", default=",".join(RANKLIB_NUMBERS), help="names, with commas between")
+    parser.add_argument("--folds", type=int, default=5, help="number of folds, from the first")
+    parser.add_argument("--only", default=",".join(RANKLIB_NUMBERS), help="names, separated by commas")
     options = parser.parse_args()
-    lacking = missing(dict(os.environ))
-    if lacking is not None:
-        print(f"RankLib cannot run here: {lacking}")
+    problem = find_missing(dict(os.environ))
+    if problem is not None:
+        print(f"RankLib cannot run here: {problem}")
         return
     unknown = [name for name in options.only.split(",") if name not in RANKLIB_NUMBERS]
     if unknown:
-        sys.exit(f"no ranker {unknown[0]!r}; there are {', '.join(RANKLIB_NUMBERS)}")
-    folds = list(islice(folds_of(options.data, PROTOCOL), options.folds))
-    print(machine())
+        sys.exit(f"unknown ranker {unknown[0]!r}; choose from {', '.join(RANKLIB_NUMBERS)}")
+    folds = list(islice(read_data(options.data, PROTOCOL), options.folds))
+    print(describe_machine())
     print(f"{options.data}, {len(folds)} folds, mean ± standard error\n")
     print(f"{'':32}{'NDCG@10':>15}{'MAP':>15}{'s/fold':>10}")
     for name in options.only.split(","):
-        print_row(f"RankLib {name}", ranklib_on(RANKLIB_NUMBERS[name], os.environ["RANKLIB_JAR"]), folds)
-        ours = ours_on(name)
+        print_row(
+            f"RankLib {name}", make_ranklib_task(RANKLIB_NUMBERS[name], os.environ["RANKLIB_JAR"]), folds
+        )
+        ours = make_our_task(name)
         if ours is None:
             print(f"directranker {name}: not in this version")
         else:

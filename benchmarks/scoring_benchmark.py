@@ -1,8 +1,8 @@
-"""What scores that do not depend on the batch cost: our kernels and fixed blocks beside torch and NumPy.
+"""The cost of batch-independent scores: our kernels and fixed blocks, compared with torch and NumPy.
 
-Perceptrons and linear rankers are summed by our own kernels, each row in one fixed order. A feature net of
-the user's own is computed by torch in blocks of 64 rows, or row by row where blocks are not reproducible.
-The other side is one call of torch or BLAS over the whole table, whose last bits depend on the batch.
+Perceptrons and linear rankers are summed by our own kernels, each row in a fixed order. A custom feature net
+is computed by torch in blocks of 64 rows, or row by row if blocks are not reproducible. They are compared
+with one call of torch or BLAS over the whole table, whose last bits depend on the batch.
 
     python benchmarks/scoring_benchmark.py
 """
@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from directranker import DirectRanker, RankSVM
 from directranker.nn import DirectRankerNet
-from directranker.rankers.linear.base import _weighted_sums
+from directranker.rankers.linear.base import _compute_weighted_sums
 from directranker.rankers.nets import torch_scores
 
-from measuring import compare, machine
+from measuring import compare, describe_machine
 
 ROUNDS = 7
 N_FEATURES = 136
@@ -32,17 +32,17 @@ HIDDEN_LAYERS = ((64,), (200, 100, 50, 25, 5), (512, 256), (1024, 512))
 
 
 def main() -> None:
-    """Print how many times as long as one call over all rows each batching takes."""
+    """Print the ratio of each method to one call over all rows."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--documents", type=int, default=100_000)
     n_documents = parser.parse_args().documents
-    print(machine("torch", "numpy"))
+    print(describe_machine("torch", "numpy"))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_documents, N_FEATURES)).astype(np.float32)
     y, qid = rng.integers(0, 3, size=n_documents), np.arange(n_documents) // 100
-    print(f"{n_documents:,} documents, {N_FEATURES} features; times as long as one call over all rows\n")
+    print(f"{n_documents:,} documents, {N_FEATURES} features; ratio to one call over all rows\n")
     training = (X[:2000], y[:2000])
     query = np.zeros(n_documents, dtype=np.int64)
     for hidden_layers in HIDDEN_LAYERS:
@@ -51,16 +51,18 @@ def main() -> None:
         _print_ratio(
             f"perceptron {hidden_layers}",
             partial(ranker._scores, X, query),
-            partial(_by_torch, ranker.net_, X),
+            partial(_score_by_torch, ranker.net_, X),
         )
     svm = RankSVM(transform="none").fit(*training, qid=qid[:2000])
-    sums = partial(_weighted_sums, X, svm.coef_, use_kernels=True)
-    _print_ratio("linear, the sums alone", sums, lambda: X @ svm.coef_.astype(np.float32))
+    sums = partial(_compute_weighted_sums, X, svm.coef_, use_kernels=True)
+    _print_ratio("linear, sums only", sums, lambda: X @ svm.coef_.astype(np.float32))
     for hidden_layers in HIDDEN_LAYERS[:3]:
-        built = DirectRankerNet.build((N_FEATURES,), feature_net=_feature_net(hidden_layers), random_state=0)
+        built = DirectRankerNet.build(
+            (N_FEATURES,), feature_net=_make_feature_net(hidden_layers), random_state=0
+        )
         net = built.eval()
-        whole, rows = partial(_by_torch, net, X), torch.from_numpy(X)
-        batching = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
+        whole, rows = partial(_score_by_torch, net, X), torch.from_numpy(X)
+        way = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
         name = f"feature_net {hidden_layers}"
         _print_ratio(
             f"{name}, 64 rows, copies: {batching.copies}",
@@ -72,7 +74,7 @@ def main() -> None:
         _print_ratio(
             f"{name}, row by row",
             partial(torch_scores.score_with_torch, net, some),
-            partial(_by_torch, net, X[: len(some)]),
+            partial(_score_by_torch, net, X[: len(some)]),
         )
 
 
@@ -83,7 +85,7 @@ def _print_ratio(name: str, ours: Callable[[], object], whole: Callable[[], obje
     print(f"{name:58}{ratio:>8.2f}")
 
 
-def _feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:
+def _make_feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:
     sizes = (N_FEATURES, *hidden_layers)
     layers = [
         module
@@ -93,7 +95,7 @@ def _feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:
     return nn.Sequential(*layers)
 
 
-def _by_torch(net: DirectRankerNet, X: NDArray[np.float32]) -> Tensor:
+def _score_by_torch(net: DirectRankerNet, X: NDArray[np.float32]) -> Tensor:
     with torch.no_grad():
         scores: Tensor = net(torch.from_numpy(X))
         return scores

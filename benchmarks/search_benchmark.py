@@ -1,10 +1,10 @@
-"""What a search costs beside its trainings, what two workers gain, and how quick a finished one comes back.
+"""Overhead of a search over its trainings, the gain from two workers, and reloading a finished search.
 
-A grid search of DirectRankers with a fixed number of epochs on generated data, each training of a second or
-two, all on one core. Beside it the same trainings in a plain loop: fit, predict, measure; they take turns.
-Then the same search in two worker processes. They start in the first round, whose seconds hold that too, and
-stay for the others, as they stay for all that a comparison trains. Last, what is finished already: the same
-search again in this process, and `directranker compare` in a fresh one. Exit code 1: something is missed.
+A grid search of DirectRankers with a fixed number of epochs on synthetic data, each training of one or two
+seconds, on one core. It is compared with the same trainings in a plain loop (fit, predict, evaluate), in
+turns. Then the same search in two worker processes, which start in the first round and stay for the others,
+as they do in a comparison. Last, a finished search: again in this process, and `directranker compare` in a
+new one. Exit code 1 means that a requirement is missed.
 
     python benchmarks/search_benchmark.py [--queries 600] [--epochs 8] [--candidates 8] [--only fits,workers]
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-# One core for each training, told to everybody before they are imported.
+# One core per training; set before the libraries are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 import argparse
@@ -30,80 +30,86 @@ import numpy as np
 from directranker import DirectRanker, RankingDataset, evaluate, grid_search
 from directranker.model_selection.cross_validation import query_folds
 
-from measuring import compare, machine, seconds_of
-from mslr_like import mslr_like
+from measuring import compare, describe_machine, measure_seconds
+from mslr_like import make_mslr_like
 
 FOLDS = 5
 ROUNDS = 3
-OVERHEAD, TWO_WORKERS, RESUMED_SECONDS = 1.1, 0.6, 3.0
+MAX_OVERHEAD, MAX_TWO_WORKERS, MAX_RESUMED_SECONDS = 1.1, 0.6, 3.0
 
 
-def ranker_of(epochs: int) -> DirectRanker:
-    """The same number of epochs, whatever comes out."""
+def make_ranker(epochs: int) -> DirectRanker:
+    """Make a ranker with a fixed number of epochs."""
     return DirectRanker(max_epochs=epochs, early_stopping=False, random_state=0)
 
 
-def grid_of(candidates: int) -> dict[str, list[float]]:
-    """Some learning rates."""
+def make_grid(candidates: int) -> dict[str, list[float]]:
+    """Make a grid of learning rates."""
     return {"learning_rate": np.geomspace(1e-4, 1e-2, candidates).tolist()}
 
 
 def search(
     data: RankingDataset, epochs: int, candidates: int, workers: int, store: Path | None = None
 ) -> None:
-    """The search itself."""
+    """Run the search."""
     grid_search(
-        ranker_of(epochs), grid_of(candidates), data, folds=FOLDS, refit=False, workers=workers, store=store
+        make_ranker(epochs),
+        make_grid(candidates),
+        data,
+        folds=FOLDS,
+        refit=False,
+        workers=workers,
+        store=store,
     )
 
 
-def plain_loop(data: RankingDataset, epochs: int, candidates: int) -> None:
-    """The same trainings without a search."""
+def run_plain_loop(data: RankingDataset, epochs: int, candidates: int) -> None:
+    """Run the same trainings without a search."""
     splits = [(train.of({"": data}), test.of({"": data})) for train, test in query_folds("", data, FOLDS)]
-    for rate in grid_of(candidates)["learning_rate"]:
+    for rate in make_grid(candidates)["learning_rate"]:
         for train, test in splits:
-            ranker = ranker_of(epochs).set_params(learning_rate=rate, progress=False).fit(train)
+            ranker = make_ranker(epochs).set_params(learning_rate=rate, progress=False).fit(train)
             scores = ranker.predict(test.features)
             evaluate(test.relevance, scores, offsets=test.offsets, metrics="ndcg@10", convention="paper")
 
 
-def check(name: str, value: float, most: float, unit: str = "") -> bool:
-    """Print what came out and whether it is enough."""
-    print(f"{name}: {value:.2f}{unit} (at most {most:g}{unit})", flush=True)
-    return value <= most
+def check(name: str, value: float, limit: float, unit: str = "") -> bool:
+    """Print a figure and its limit; return whether it is met."""
+    print(f"{name}: {value:.2f}{unit} (at most {limit:g}{unit})", flush=True)
+    return value <= limit
 
 
 def check_fits(run: Callable[..., None], loop: Callable[..., None]) -> bool:
-    """The search beside the plain loop, with a quarter of the candidates."""
-    works: dict[str, Callable[[], None]] = {"plain loop": loop, "search": partial(run, workers=1)}
-    return check_ratio(works, "search", "plain loop", OVERHEAD)
+    """Compare the search with the plain loop, with a quarter of the candidates."""
+    tasks: dict[str, Callable[[], None]] = {"plain loop": loop, "search": partial(run, workers=1)}
+    return check_ratio(tasks, "search", "plain loop", MAX_OVERHEAD)
 
 
 def check_workers(run: Callable[..., None]) -> bool:
-    """Two workers beside one."""
-    works: dict[str, Callable[[], None]]
-    works = {"one worker": partial(run, workers=1), "two workers": partial(run, workers=2)}
-    return check_ratio(works, "two workers", "one worker", TWO_WORKERS)
+    """Compare two workers with one."""
+    tasks: dict[str, Callable[[], None]]
+    tasks = {"one worker": partial(run, workers=1), "two workers": partial(run, workers=2)}
+    return check_ratio(tasks, "two workers", "one worker", MAX_TWO_WORKERS)
 
 
-def check_ratio(works: Mapping[str, Callable[[], None]], first: str, second: str, most: float) -> bool:
-    """Time both in turns; the median of the ratios counts."""
-    seconds = compare(works, ROUNDS)
+def check_ratio(tasks: Mapping[str, Callable[[], None]], first: str, second: str, limit: float) -> bool:
+    """Time both in turns; check the median of the ratios."""
+    seconds = compare(tasks, ROUNDS)
     for name, each in seconds.items():
-        print(f"{name}: {', '.join(f'{one:.1f}' for one in each)} s")
-    ratios = [one / other for one, other in zip(seconds[first], seconds[second], strict=True)]
-    return check(f"{first} ÷ {second}", median(ratios), most)
+        print(f"{name}: {', '.join(f'{value:.1f}' for value in each)} s")
+    ratios = [ours / theirs for ours, theirs in zip(seconds[first], seconds[second], strict=True)]
+    return check(f"{first} ÷ {second}", median(ratios), limit)
 
 
 def check_resumed(data: RankingDataset, run: Callable[..., None]) -> bool:
-    """What is finished already."""
+    """Measure how fast a finished search and comparison are loaded."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         finished = partial(run, workers=1, epochs=1, store=folder / "jobs.sqlite")
         finished()
-        again = median(seconds_of(finished) for _ in range(ROUNDS))
+        again = median(measure_seconds(finished) for _ in range(ROUNDS))
         data.select(range(90)).save(folder / "data")
-        words = [
+        arguments = [
             "--rankers",
             "RankSVM,DirectRanker",
             "--inner-folds",
@@ -111,16 +117,19 @@ def check_resumed(data: RankingDataset, run: Callable[..., None]) -> bool:
             "--out",
             str(folder / "out"),
         ]
-        command = [sys.executable, "-m", "directranker", "compare", str(folder / "data"), *words]
-        works = [partial(subprocess.run, command, check=True, capture_output=True) for _ in range(ROUNDS + 1)]
-        whole, *shown = [seconds_of(work) for work in works]
-    reached = check("a finished search again", again, RESUMED_SECONDS, " s")
-    print(f"directranker compare took {whole:.1f} s")
-    return check("the finished one in a fresh process", median(shown), RESUMED_SECONDS, " s") and reached
+        command = [sys.executable, "-m", "directranker", "compare", str(folder / "data"), *arguments]
+        tasks = [partial(subprocess.run, command, check=True, capture_output=True) for _ in range(ROUNDS + 1)]
+        first, *later = [measure_seconds(task) for task in tasks]
+    reached = check("a finished search again", again, MAX_RESUMED_SECONDS, " s")
+    print(f"directranker compare took {first:.1f} s")
+    return (
+        check("the finished comparison in a new process", median(later), MAX_RESUMED_SECONDS, " s")
+        and reached
+    )
 
 
 def main() -> None:
-    """Measure, and leave with 1 if something is missed."""
+    """Measure, and exit with 1 if a requirement is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -129,15 +138,15 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=8)
     parser.add_argument("--only", default="fits,workers,resumed")
     options = parser.parse_args()
-    print(machine("torch", "joblib", "scikit-learn"))
-    data = mslr_like(options.queries, n_features=20)
+    print(describe_machine("torch", "joblib", "scikit-learn"))
+    data = make_mslr_like(options.queries, n_features=20)
     print(data)
-    ranker_of(1).fit(data)  # compiles what is compiled once
+    make_ranker(1).fit(data)  # compile
     few = max(1, options.candidates // 4)
     run = partial(search, data, epochs=options.epochs, candidates=options.candidates)
     checks: dict[str, Callable[[], bool]] = {
         "fits": lambda: check_fits(
-            partial(run, candidates=few), partial(plain_loop, data, options.epochs, few)
+            partial(run, candidates=few), partial(run_plain_loop, data, options.epochs, few)
         ),
         "workers": lambda: check_workers(run),
         "resumed": lambda: check_resumed(data, run),

@@ -1,16 +1,17 @@
-"""One point of a sensitivity study against the same procedure through padded pairs in plain torch.
+"""One point of a sensitivity study, compared with the same procedure with padded pairs in plain torch.
 
-Both make the same data, train the same net with the same optimiser on lists of as many documents for as many
-steps, and measure NDCG@20 in the same way. The peer is what one writes in torch without a ranking library: it
-scores each document of a list once, lays all pairs out as a square matrix padded with those that do not
-count, masks these, and lets autograd go through it. The net as the paper draws it, where both documents
-of each pair go through subnets that share their weights, is so slow that only a few steps of it are timed.
+Both use the same data, train the same net with the same optimiser on queries of the same size for the same
+number of steps, and compute NDCG@20 in the same way. The peer is what one would write in torch without a
+ranking library: it scores each document of a query once, computes all pairs as a square matrix, masks those
+that do not count, and uses autograd. The net as drawn in the paper, where both documents of each pair go
+through subnets with shared weights, is so slow that only a few steps of it are timed.
 
-The paper does not say how many documents a step compares, and the ratio hangs on it: pairs grow with its
-square. So the second table has other sizes, each seeing as many documents in all, and what both take at the
-size where they are quickest.
+The paper does not say how many documents a step compares, and the ratio depends on it: pairs grow with its
+square. So the second table has other sizes, each with the same number of documents in total, and the time of
+both at their fastest size.
 
-All run on one thread, which is best for either here: data sets, not matrix products, are what fills cores.
+All run on one thread, which is fastest for both here: cores are better used for several data sets in
+parallel.
 
     python benchmarks/sensitivity_benchmark.py [point] [sizes] [subnets] [--sets 5]
 """
@@ -39,18 +40,18 @@ from directranker.experiments.sensitivity import (
     study_ranker,
 )
 
-from measuring import compare, machine, print_ratios, seconds_of
+from measuring import compare, describe_machine, measure_seconds, print_ratios
 
-REQUIRED = 15.0
+REQUIRED_RATIO = 15.0
 SIZES = (500, 1000, 2000, 4000)
-TIMED = 40_000  # documents that a size's steps are timed with
-OURS, MATRIX = "directranker", "matrix of pairs, torch"
+TIMED_DOCUMENTS = 40_000  # per size
+OURS, MATRIX = "directranker", "pair matrix, torch"
 
 PairCost = Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def cost_by_matrix(net: torch.nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The mean of y_i (1 - r)² over all pairs of a list whose labels differ by one."""
+def compute_matrix_cost(net: torch.nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Compute the mean of y_i (1 - r)² over all pairs of a query whose labels differ by one."""
     scores = net(features).squeeze(1)
     r = torch.tanh((scores[:, None] - scores[None, :]) / 2)
     pairs = (labels[:, None] - labels[None, :]) == 1
@@ -58,8 +59,8 @@ def cost_by_matrix(net: torch.nn.Module, features: torch.Tensor, labels: torch.T
     return costs.sum() / pairs.sum().clamp(min=1)
 
 
-def cost_by_subnets(net: torch.nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The same, with the features of both documents of each pair through the net."""
+def compute_subnet_cost(net: torch.nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Compute the same, with both documents of each pair through the net."""
     higher, lower = torch.nonzero((labels[:, None] - labels[None, :]) == 1, as_tuple=True)
     r = torch.tanh((net(features[higher]) - net(features[lower])).squeeze(1) / 2)
     return (labels[higher] * (1 - r) ** 2).mean()
@@ -73,7 +74,7 @@ def train_peer(
     seed: int,
     list_size: int = LIST_SIZE,
 ) -> NDArray[np.float64]:
-    """Scores of the test documents by the peer."""
+    """Train the peer and score the test documents."""
     mean, deviation = data.train.features.mean(axis=0), data.train.features.std(axis=0)
     features = torch.from_numpy((data.train.features - mean) / deviation)
     labels = torch.from_numpy(data.train.relevance.astype(np.float32))
@@ -104,7 +105,7 @@ def train_peer(
 
 
 def train_ours(data: SyntheticData, setting: Setting, steps: int, seed: int, list_size: int) -> NDArray[Any]:
-    """Scores of the test documents by the ranker of the studies."""
+    """Train the ranker of the studies and score the test documents."""
     ranker = study_ranker(PROCEDURE, setting)
     ranker.set_params(random_state=seed, max_steps=steps, list_size=list_size)
     scores: NDArray[Any] = ranker.fit(data.train).predict(data.test.features)
@@ -112,7 +113,7 @@ def train_ours(data: SyntheticData, setting: Setting, steps: int, seed: int, lis
 
 
 def compare_point(n_sets: int) -> bool:
-    """Time a point data set by data set; whether ratio and quality are reached."""
+    """Time a point on each data set; return whether ratio and quality are reached."""
     setting = Setting()
     values: dict[str, list[float]] = {OURS: [], MATRIX: []}
 
@@ -122,81 +123,81 @@ def compare_point(n_sets: int) -> bool:
         if name == OURS:
             scores = train_ours(data, setting, N_STEPS, seed, LIST_SIZE)
         else:
-            scores = train_peer(cost_by_matrix, data, setting, N_STEPS, seed)
+            scores = train_peer(compute_matrix_cost, data, setting, N_STEPS, seed)
         values[name].append(float(drawn_values(data.test.relevance, scores, seed).mean()))
 
     print(f"\n{n_sets} data sets, {N_STEPS} steps of {LIST_SIZE} documents; seconds per data set")
     seconds = compare({name: partial(run, name) for name in values}, n_sets)
-    reached = print_ratios(seconds, OURS, {MATRIX: REQUIRED})
+    reached = print_ratios(seconds, OURS, {MATRIX: REQUIRED_RATIO})
     for name, each in values.items():
-        print(f"{name:24}NDCG@20 {with_error(each)}")
+        print(f"{name:24}NDCG@20 {format_mean(each)}")
     gain = np.subtract(values[OURS], values[MATRIX])
-    good = bool(gain.mean() >= -standard_error(gain))
-    print(f"directranker − torch, on the same data sets {gain.mean():+.4f} ± {standard_error(gain):.4f}")
+    is_good = bool(gain.mean() >= -compute_standard_error(gain))
     print(
-        "One procedure with two random starts, so either may come out ahead. Required: not below by more "
-        f"than that error; {'reached' if good else 'NOT reached'}"
-        f"{', and the mean is not below at all' if gain.mean() >= 0 else ''}"
+        f"directranker − torch, on the same data sets {gain.mean():+.4f} ± {compute_standard_error(gain):.4f}"
     )
-    return reached and good
+    print(
+        "Both are the same procedure with different random starts. Required: not worse by more "
+        f"than the standard error; {'reached' if is_good else 'MISSED'}"
+        f"{', and the mean is not worse' if gain.mean() >= 0 else ''}"
+    )
+    return reached and is_good
 
 
-def standard_error(values: Any) -> float:
-    """Of the mean; 0 of a single value."""
+def compute_standard_error(values: Any) -> float:
+    """Compute the standard error of the mean; 0 for a single value."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def with_error(values: list[float]) -> str:
-    """Mean ± standard error."""
-    return f"{np.mean(values):.4f} ± {standard_error(values):.4f}"
+def format_mean(values: list[float]) -> str:
+    """Format mean ± standard error."""
+    return f"{np.mean(values):.4f} ± {compute_standard_error(values):.4f}"
 
 
 def compare_sizes(n_sets: int) -> None:
-    """Print quality and time by the size of the lists; the peer's time is that of a few steps, multiplied."""
+    """Print quality and time by the size of a query; the peer's time is extrapolated from a few steps."""
     setting, documents = Setting(), N_STEPS * LIST_SIZE
-    made = [make_synthetic(random_state=seed) for seed in range(n_sets)]
-    print(f"\nBy the size of the lists, {documents} documents in all; seconds of a training")
+    data_sets = [make_synthetic(random_state=seed) for seed in range(n_sets)]
+    print(f"\nBy documents per step, {documents} documents in total; seconds per training")
     print(f"{'documents':>10}{'steps':>7}{'NDCG@20':>18}{'directranker':>14}{'matrix':>9}{'ratio':>7}")
-    found = []
+    times = []
     for size in SIZES:
         steps = documents // size
         values, seconds = [], []
-        for seed, data in enumerate(made):
+        for seed, data in enumerate(data_sets):
             start = time.perf_counter()
             scores = train_ours(data, setting, steps, seed, size)
             seconds.append(time.perf_counter() - start)
             values.append(float(drawn_values(data.test.relevance, scores, seed).mean()))
-        ours, peer = median(seconds), seconds_per_step(cost_by_matrix, TIMED // size, size) * steps
-        print(f"{size:>10}{steps:>7}{with_error(values):>18}{ours:>14.2f}{peer:>9.1f}{peer / ours:>7.1f}")
-        found.append((ours, peer))
-    ours, peer = (min(each) for each in zip(*found, strict=True))
-    print(
-        f"each at the size where it is quickest: {ours:.2f} and {peer:.1f} s, {peer / ours:.1f} times as long"
-    )
+        ours, peer = median(seconds), measure_step(compute_matrix_cost, TIMED_DOCUMENTS // size, size) * steps
+        print(f"{size:>10}{steps:>7}{format_mean(values):>18}{ours:>14.2f}{peer:>9.1f}{peer / ours:>7.1f}")
+        times.append((ours, peer))
+    ours, peer = (min(each) for each in zip(*times, strict=True))
+    print(f"each at its fastest size: {ours:.2f} and {peer:.1f} s, ratio {peer / ours:.1f}")
 
 
-def seconds_per_step(pair_cost: PairCost, steps: int, list_size: int = LIST_SIZE) -> float:
-    """How long a step of the peer takes, without what comes before and after."""
+def measure_step(pair_cost: PairCost, steps: int, list_size: int = LIST_SIZE) -> float:
+    """Measure the seconds of a step of the peer, without the constant cost of a training."""
     data, setting = make_synthetic(random_state=0), Setting()
-    works = [partial(train_peer, pair_cost, data, setting, n, 0, list_size) for n in (2, 2 + steps)]
-    short, long = map(seconds_of, works)
+    tasks = [partial(train_peer, pair_cost, data, setting, n, 0, list_size) for n in (2, 2 + steps)]
+    short, long = map(measure_seconds, tasks)
     return (long - short) / steps
 
 
 def main() -> int:
-    """Print the parts that are asked for; 1 where the ratio or the quality is not reached."""
+    """Print the selected parts; return 1 if the ratio or the quality is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["point", "sizes", "subnets"])
     parser.add_argument("--sets", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print(machine("torch"))
-    train_ours(make_synthetic(n_train=5000), Setting(), 2, 0, LIST_SIZE)  # compiles
+    print(describe_machine("torch"))
+    train_ours(make_synthetic(n_train=5000), Setting(), 2, 0, LIST_SIZE)  # compile
     reached = "point" not in options.parts or compare_point(options.sets)
     if "sizes" in options.parts:
         compare_sizes(options.sets)
     if "subnets" in options.parts:
-        each = seconds_per_step(cost_by_subnets, 1)
+        each = measure_step(compute_subnet_cost, 1)
         print(f"\nall pairs through both subnets: {each:.2f} s per step, {each * N_STEPS:.0f} s per training")
     return 0 if reached else 1
 

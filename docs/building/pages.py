@@ -1,9 +1,9 @@
-"""The pages of the site that are made: the README is its first page, CHANGELOG and others follow.
+"""Add pages that are stored outside docs/ to the site: the README as its first page, CHANGELOG and others.
 
-MkDocs calls `on_files` (`hooks` in mkdocs.yml). Links of the originals hold where they stand, so they are
-turned to where the pages stand.
+MkDocs calls `on_files` (`hooks` in mkdocs.yml). Links are relative to the original files, so they are
+rewritten for the site.
 
->>> as_page("[how](docs/comparison.md#folds), [what](CHANGELOG.md), [who](https://a.org/docs/b.md)")
+>>> convert_links("[how](docs/comparison.md#folds), [what](CHANGELOG.md), [who](https://a.org/docs/b.md)")
 '[how](comparison.md#folds), [what](changelog.md), [who](https://a.org/docs/b.md)'
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-__all__ = ["ORIGINALS", "as_page", "on_files"]
+__all__ = ["ORIGINALS", "convert_links", "on_files"]
 
 ORIGINALS = {
     "README.md": "index.md",
@@ -23,14 +23,14 @@ ORIGINALS = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-"""What becomes which page."""
+"""The page of each original file."""
 
 
-def as_page(text: str) -> str:
-    """The text with its links as they must be among the pages."""
+def convert_links(text: str) -> str:
+    """Rewrite the links of a text for the site."""
     for original, page in {"docs/": "", **ORIGINALS}.items():
         text = text.replace(f"]({original}", f"]({page}")
-    return text.replace('="docs/', '="')  # pictures
+    return text.replace('="docs/', '="')  # images
 
 
 def _messages_page() -> str:
@@ -42,10 +42,9 @@ def _messages_page() -> str:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages to those of the folder."""
+    """Add the converted originals to the site's files."""
     root = Path(config.config_file_path).parent
     for original, page in ORIGINALS.items():
         text = (root / original).read_text(encoding="utf-8")
-        files.append(File.generated(config, page, content=as_page(text)))
-    files.append(File.generated(config, "reference/messages.md", content=_messages_page()))
+        files.append(File.generated(config, page, content=convert_links(text)))
     return files

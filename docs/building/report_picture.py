@@ -1,8 +1,8 @@
-"""The picture of a report in the README: the top of a comparison's page, light and dark.
+"""Take the screenshots of a report for the README: the top of the page, light and dark.
 
     python docs/building/report_picture.py results/demo/report.html
 
-Writes docs/images/report-light.png and report-dark.png. Needs playwright and a chromium.
+Writes docs/images/report-light.png and report-dark.png. Needs playwright and chromium.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 1100, 620
 
 
 def main() -> None:
-    """Take both pictures of the page that is named on the command line."""
+    """Take both screenshots of the page given on the command line."""
     page_path = Path(sys.argv[1]).resolve()
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:

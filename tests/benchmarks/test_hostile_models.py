@@ -1,4 +1,4 @@
-"""Some hundred hostile model folders; the benchmark of the same name takes ten thousand."""
+"""Load some hundred hostile model folders; the benchmark of the same name loads ten thousand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_hostile_folders_do_no_harm() -> None:
     assert sum(outcomes[name] for name in damaged) == 20 * len(CHANGES)
 
 
-def test_the_watch_sees_harm(tmp_path: Path) -> None:
+def test_the_watch_records_writes(tmp_path: Path) -> None:
     watch = Watch()
     watch.active = True
     (tmp_path / "written").write_text("x")

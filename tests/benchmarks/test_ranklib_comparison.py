@@ -1,4 +1,4 @@
-"""The comparison with RankLib, with a program in Java's place that speaks as RankLib does."""
+"""The comparison with RankLib, with a fake `java` that reads and writes as RankLib does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from directranker import RankingDataset, example_dataset, write_letor
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from ranklib import RankLib, missing, parse_scores  # noqa: E402 - only found from here on
+from ranklib import RankLib, find_missing, parse_scores  # noqa: E402 - needs the path above
 
-# Ranks by the first feature; writes lines in falling order of scores, as RankLib does, query by query.
+# Ranks by the first feature; writes lines by descending score, query by query, as RankLib does.
 FAKE_JAVA = """#!{python}
 import sys
 from pathlib import Path
@@ -59,21 +59,21 @@ def data() -> RankingDataset:
     return example_dataset().select(range(30))
 
 
-def written(data: RankingDataset, folder: Path) -> None:
+def write_splits(data: RankingDataset, folder: Path) -> None:
     folder.mkdir(parents=True)
-    for part in ("train", "vali", "test"):
-        write_letor(data, folder / f"{part}.txt")
+    for split in ("train", "vali", "test"):
+        write_letor(data, folder / f"{split}.txt")
 
 
-def test_scores_come_back_in_the_order_of_the_documents(java: Path, data: RankingDataset) -> None:
-    written(data, java / "fold")
+def test_scores_are_in_the_order_of_the_documents(java: Path, data: RankingDataset) -> None:
+    write_splits(data, java / "fold")
     ranker = RankLib(6, str(java / "RankLib.jar"))
     ranker.train(java / "fold")
     np.testing.assert_allclose(ranker.score(java / "fold", data), data.features[:, 0], rtol=1e-6)
 
 
-def test_a_failing_ranklib_is_told(java: Path, data: RankingDataset) -> None:
-    written(data, java / "fold")
+def test_a_failing_ranklib_raises(java: Path, data: RankingDataset) -> None:
+    write_splits(data, java / "fold")
     ranker = RankLib(3, str(java / "RankLib.jar"))
     ranker.train(java / "fold")
     with pytest.raises(RuntimeError, match="ended with 1:\nException in thread main"):
@@ -83,29 +83,29 @@ def test_a_failing_ranklib_is_told(java: Path, data: RankingDataset) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\t0\t1.5", "lack 2 of 3 documents"),
-        ("a\t0\t1.5\na\t2\t1", "line 2 .* a document that there is not"),
-        ("c\t0\t1.5", "line 1 .* a document that there is not"),
-        ("a 0 1.5", "not query, index and score"),
+        ("a\t0\t1.5", "are missing for 2 of 3 documents"),
+        ("a\t0\t1.5\na\t2\t1", "line 2 .* an unknown document"),
+        ("c\t0\t1.5", "line 1 .* an unknown document"),
+        ("a 0 1.5", "expected query, index and score"),
     ],
 )
-def test_scores_that_do_not_fit(text: str, message: str) -> None:
+def test_invalid_scores_raise(text: str, message: str) -> None:
     data = RankingDataset.from_arrays(np.zeros((3, 1)), [0, 1, 0], qid=["a", "a", "b"])
     with pytest.raises(ValueError, match=message):
         parse_scores(text, data)
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    assert "no java" in str(missing({"PATH": str(tmp_path)}))
+def test_missing_requirements_are_described(tmp_path: Path) -> None:
+    assert "java is not on the PATH" in str(find_missing({"PATH": str(tmp_path)}))
     (tmp_path / "java").write_text("")
     (tmp_path / "java").chmod(0o755)
-    assert "RANKLIB_JAR is not set" in str(missing({"PATH": str(tmp_path)}))
-    assert "which is not there" in str(missing({"PATH": str(tmp_path), "RANKLIB_JAR": "nowhere.jar"}))
+    assert "RANKLIB_JAR is not set" in str(find_missing({"PATH": str(tmp_path)}))
+    assert "which does not exist" in str(find_missing({"PATH": str(tmp_path), "RANKLIB_JAR": "nowhere.jar"}))
 
 
 def test_the_whole_run(java: Path, data: RankingDataset) -> None:
     for number in range(1, 6):
-        written(data, java / "data" / "Small" / f"Fold{number}")
+        write_splits(data, java / "data" / "Small" / f"Fold{number}")
     command = [sys.executable, str(BENCHMARKS / "ranklib.py"), "--data", "Small", "--only", "LambdaMART"]
     command += ["--folds", "2"]
     environment = {**os.environ, "DIRECTRANKER_DATA": str(java / "data")}

@@ -1,4 +1,4 @@
-"""The classifier trained on pairs: scikit-learn's checks, its own laws, and classes it must find."""
+"""OrderClassifier: scikit-learn's checks, its laws, and its accuracy on known classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from directranker import DataError, DirectRanker, GaussianClasses, OrderClassifier, TrainingWarning
+from directranker.classification.adjacent_category import AdjacentCategoryModel
 from directranker.classification.held_out import score_held_out
-from directranker.classification.neighbouring_odds import NeighbouringOdds
 
 QUICK: dict[str, Any] = {
     "hidden_layers": (16,),
@@ -34,44 +34,44 @@ def test_checks_of_scikit_learn(estimator: OrderClassifier, check: Any) -> None:
 
 @pytest.fixture(scope="module")
 def ordered() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Three classes along a line in six dimensions, of unequal sizes."""
+    """Sample three classes of unequal sizes along a line in six dimensions."""
     classes = GaussianClasses(np.outer([0.0, 1.5, 3.0], np.ones(6)), np.ones((3, 6)))
     sample = classes.sample(900, class_weights=(0.5, 0.3, 0.2), random_state=0)
     return sample.data.features, sample.true_labels
 
 
-def classifier(**options: Any) -> OrderClassifier:
-    return OrderClassifier(DirectRanker(max_epochs=15, **QUICK), random_state=0, **options)
+def make_classifier(**parameters: Any) -> OrderClassifier:
+    return OrderClassifier(DirectRanker(max_epochs=15, **QUICK), random_state=0, **parameters)
 
 
 @pytest.mark.filterwarnings("ignore:thresholds='peaks' may be arbitrary.*0.74")
 @pytest.mark.parametrize("thresholds", ["labels", "peaks"])
 def test_ordered_classes_are_found(ordered: tuple[Any, Any], thresholds: str) -> None:
     X, y = ordered
-    fitted = classifier(thresholds=thresholds).fit(X[:600], y[:600])
+    fitted = make_classifier(thresholds=thresholds).fit(X[:600], y[:600])
     assert fitted.score(X[600:], y[600:]) > 0.9
     probabilities = fitted.predict_proba(X[600:])
     assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted.predict(X[600:])).all()
     assert log_loss(y[600:], probabilities) < 0.35
 
 
-def test_probabilities_are_as_likely_as_they_say(ordered: tuple[Any, Any]) -> None:
+def test_probabilities_are_calibrated(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    # Classes that overlap widely: of one feature out of six.
-    fitted = classifier().fit(X[:600, :1], y[:600])
+    # With one feature of six the classes overlap widely.
+    fitted = make_classifier().fit(X[:600, :1], y[:600])
     assert fitted.predict_proba(X[600:, :1]).mean(axis=0) == pytest.approx(
         np.bincount(y[600:]) / 300, abs=0.07
     )
 
 
-def test_words_in_their_own_order(ordered: tuple[Any, Any]) -> None:
+def test_string_labels_with_a_class_order(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    words = np.array(["low", "medium", "high"])
-    fitted = classifier(class_order=words.tolist()).fit(X, words[y])
-    numbers = classifier().fit(X, y)
+    names = np.array(["low", "medium", "high"])
+    fitted = make_classifier(class_order=names.tolist()).fit(X, names[y])
+    numbers = make_classifier().fit(X, y)
     assert fitted.classes_.tolist() == ["high", "low", "medium"]
-    assert fitted.ordered_classes_.tolist() == words.tolist()
-    assert (fitted.predict(X) == words[numbers.predict(X)]).all()
+    assert fitted.ordered_classes_.tolist() == names.tolist()
+    assert (fitted.predict(X) == names[numbers.predict(X)]).all()
     columns = [2, 0, 1]
     np.testing.assert_array_equal(fitted.predict_proba(X), numbers.predict_proba(X)[:, columns])
     decision = fitted.decision_function(X)
@@ -79,30 +79,30 @@ def test_words_in_their_own_order(ordered: tuple[Any, Any]) -> None:
     assert ((decision > 0).sum(axis=1) == 1).all()
 
 
-def test_two_classes_in_reverse(ordered: tuple[Any, Any]) -> None:
+def test_two_classes_in_reverse_order(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    fitted = classifier(class_order=[1, 0]).fit(X, y > 1)
+    fitted = make_classifier(class_order=[1, 0]).fit(X, y > 1)
     assert ((fitted.decision_function(X) > 0) == fitted.predict(X)).all()
     assert fitted.score(X, y > 1) > 0.9
 
 
-def test_peaks_move_with_unlabelled_rows(ordered: tuple[Any, Any]) -> None:
+def test_find_thresholds_moves_to_the_peaks_of_unlabelled_rows(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    fitted = classifier().fit(X, y)
-    slope_before = fitted.predict_proba(X)
+    fitted = make_classifier().fit(X, y)
+    before = fitted.predict_proba(X)
     moved = fitted.find_thresholds(X[300:])
     assert moved is fitted
     assert fitted.score(X, y) > 0.9
-    assert not np.array_equal(fitted.predict_proba(X), slope_before)
+    assert not np.array_equal(fitted.predict_proba(X), before)
     assert (fitted.predict_proba(X).argmax(axis=1) == fitted.predict(X)).all()
 
 
-def test_thresholds_do_not_move_to_peaks_that_chance_explains(ordered: tuple[Any, Any]) -> None:
+def test_thresholds_do_not_move_to_unclear_peaks(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    fitted = classifier().fit(X, y)
+    fitted = make_classifier().fit(X, y)
     before = fitted.thresholds_.copy()
     one_class = X[y == 1]
-    with pytest.warns(TrainingWarning, match=r"stay as they were: .* all 3 classes \(confidences 0\..*, 0\."):
+    with pytest.warns(TrainingWarning, match=r"were not moved: .* all 3 classes \(confidences 0\..*, 0\."):
         assert fitted.find_thresholds(one_class) is fitted
     np.testing.assert_array_equal(fitted.thresholds_, before)
     assert not np.array_equal(fitted.find_thresholds(one_class, confidence=0).thresholds_, before)
@@ -110,55 +110,57 @@ def test_thresholds_do_not_move_to_peaks_that_chance_explains(ordered: tuple[Any
         fitted.find_thresholds(X, confidence=1.5)
     noise = np.random.default_rng(0).normal(size=(80, 2))
     with pytest.warns(TrainingWarning, match="thresholds='peaks' may be arbitrary: .* thresholds='labels'"):
-        classifier(thresholds="peaks").fit(noise, np.arange(80) % 2)
+        make_classifier(thresholds="peaks").fit(noise, np.arange(80) % 2)
 
 
-def test_peaks_need_rows_that_differ(ordered: tuple[Any, Any]) -> None:
+def test_peaks_need_distinct_scores(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    fitted = classifier().fit(X, y)
+    fitted = make_classifier().fit(X, y)
     before = fitted.thresholds_.tolist()
     with pytest.raises(
-        ValueError, match=r"^9 rows have fewer different scores than . classes need; give more"
+        ValueError, match=r"^9 rows have fewer distinct scores than . classes need; give more"
     ):
         fitted.find_thresholds(np.repeat(X[:1], 9, axis=0))
     assert fitted.thresholds_.tolist() == before
 
 
-def test_a_single_class_is_named_as_it_was_given(ordered: tuple[Any, Any]) -> None:
+def test_a_single_class_raises_with_its_label(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
     with pytest.raises(ValueError, match=r"^y has 1 class, 2\.0; give rows"):
-        classifier().fit(X, np.full(len(y), 2.0))
+        make_classifier().fit(X, np.full(len(y), 2.0))
 
 
 def test_class_weights_move_thresholds_towards_the_frequent_class(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
     rare = y > 1
-    plain, balanced = (classifier(class_weight=weight).fit(X[:, :1], rare) for weight in (None, "balanced"))
-    assert balanced.predict(X[:, :1]).mean() > plain.predict(X[:, :1]).mean()
+    unweighted, balanced = (
+        make_classifier(class_weight=weight).fit(X[:, :1], rare) for weight in (None, "balanced")
+    )
+    assert balanced.predict(X[:, :1]).mean() > unweighted.predict(X[:, :1]).mean()
 
 
-def test_the_seed_reaches_a_ranker_that_has_none(ordered: tuple[Any, Any]) -> None:
+def test_the_seed_is_passed_to_a_ranker_without_one(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    seedless = DirectRanker(max_epochs=2, hidden_layers=(8,), progress=False)
+    unseeded = DirectRanker(max_epochs=2, hidden_layers=(8,), progress=False)
     first, again, other = (
-        OrderClassifier(seedless, random_state=seed).fit(X[:200], y[:200]).decision_function(X)
+        OrderClassifier(unseeded, random_state=seed).fit(X[:200], y[:200]).decision_function(X)
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    assert seedless.random_state is None
-    own = OrderClassifier(DirectRanker(max_epochs=2, random_state=7), random_state=1).fit(X[:200], y[:200])
-    assert own.ranker_.random_state == 7
+    assert unseeded.random_state is None
+    seeded = OrderClassifier(DirectRanker(max_epochs=2, random_state=7), random_state=1).fit(X[:200], y[:200])
+    assert seeded.ranker_.random_state == 7
 
 
 def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> None:
     X, y = ordered
-    first, second = classifier().fit(X, y), clone(classifier()).fit(X, y)
+    first, second = make_classifier().fit(X, y), clone(make_classifier()).fit(X, y)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("parameters", "problem"),
     [
         ({"thresholds": "peak"}, "did you mean 'peaks'"),
         ({"calibration_fraction": 1.0}, "calibration_fraction is 1.0"),
@@ -168,97 +170,96 @@ def test_the_same_seed_gives_the_same_classifier(ordered: tuple[Any, Any]) -> No
         ({"class_order": [0, 1, 2, 2]}, "name each of"),
     ],
 )
-def test_wrong_options_are_told(ordered: tuple[Any, Any], options: dict[str, Any], problem: str) -> None:
+def test_invalid_parameters_raise(ordered: tuple[Any, Any], parameters: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        classifier(**options).fit(*ordered)
+        make_classifier(**parameters).fit(*ordered)
 
 
-def test_what_is_no_ranker_is_told() -> None:
+def test_an_invalid_ranker_raises() -> None:
     with pytest.raises(ValueError, match=r"ranker is 'RankSVM'; give a ranker, such as DirectRanker\(\), or"):
         OrderClassifier("RankSVM").fit([[0.0], [1.0]], [0, 1])
 
 
-def test_odds_are_the_literal_ones_and_the_likeliest() -> None:
-    """The fit against a search without gradients over the formula written out."""
+def test_the_model_maximises_the_literal_likelihood() -> None:
+    """Compare the fit with a gradient-free search over the formula."""
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 3, 200)
     scores = classes * 2.0 + rng.normal(size=200) + 5
-    model = NeighbouringOdds.fit(scores, classes, 3)
+    model = AdjacentCategoryModel.fit(scores, classes, 3)
 
     def literal(parameters: NDArray[np.float64]) -> float:
         slope, low, high = parameters
         total = 0.0
-        for score, of_class in zip(scores, classes, strict=True):
+        for score, true_class in zip(scores, classes, strict=True):
             odds = [1.0, np.exp(slope * (score - low)), np.exp(slope * (2 * score - low - high))]
-            total -= np.log(odds[of_class] / sum(odds))
+            total -= np.log(odds[true_class] / sum(odds))
         return float(total / 200 + 1e-3 * (slope * scores.std()) ** 2)
 
     best = minimize(literal, [1.0, 6.0, 8.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
     assert [model.slope, *model.thresholds] == pytest.approx(best.x, rel=1e-3)
-    np.testing.assert_allclose(model.probabilities(scores).sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_proba(scores).sum(axis=1), 1)
 
 
-def test_odds_with_thresholds_given_fit_the_slope_alone() -> None:
+def test_given_thresholds_are_kept_and_only_the_slope_is_fitted() -> None:
     scores, classes = np.arange(10.0), np.array([0, 0, 0, 1, 0, 1, 0, 1, 1, 1])
-    model = NeighbouringOdds.fit(scores, classes, 2, thresholds=np.array([4.5]))
+    model = AdjacentCategoryModel.fit(scores, classes, 2, thresholds=np.array([4.5]))
     assert model.thresholds.tolist() == [4.5]
     assert model.slope > 0
 
 
 class Memory(BaseEstimator):  # type: ignore[misc]
-    """Scores rows that it has seen by their label, others by 0.5; on its own scale."""
+    """Score training rows by their label and other rows by 0.5, times the number of training rows."""
 
     def fit(self, X: Any, y: Any) -> Memory:
-        """Keep the labels."""
+        """Store the labels."""
         self.labels_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
         return self
 
     def predict(self, X: Any) -> Any:
-        """Recall them."""
+        """Return the stored labels."""
         return len(self.labels_) * np.array([self.labels_.get(row.tobytes(), 0.5) for row in X])
 
 
-class Stretched(BaseEstimator):  # type: ignore[misc]
-    """Scores rows by their feature, on a scale that depends on how many rows it has seen."""
+class Rescaling(BaseEstimator):  # type: ignore[misc]
+    """Score rows by their feature, on a scale that depends on the number of training rows."""
 
-    def fit(self, X: Any, y: Any) -> Stretched:
-        """Count them."""
+    def fit(self, X: Any, y: Any) -> Rescaling:
+        """Count the rows."""
         del y
         self.n_rows_ = len(X)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The feature, stretched and moved."""
+        """Return the rescaled feature."""
         return self.n_rows_ * (X[:, 0] - 7)
 
 
-def test_scores_of_parts_that_are_held_out_in_turn_are_on_the_rankers_scale() -> None:
+def test_cross_validated_scores_are_on_the_scale_of_the_ranker() -> None:
     X, codes = np.arange(40, dtype=np.float32)[:, None], np.repeat([0, 1], [36, 4])
-    found = score_held_out(lambda _: Stretched(), X, codes, calibration_fraction=0.2, seed=0)
-    np.testing.assert_allclose(found.scores, found.ranker.predict(X), rtol=1e-4)
+    held_out = score_held_out(lambda _: Rescaling(), X, codes, calibration_fraction=0.2, seed=0)
+    np.testing.assert_allclose(held_out.scores, held_out.ranker.predict(X), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("n_rare", "share_seen"), [(2, 1.0), (49, 1.0), (50, 0.8)])
-def test_what_is_rare_is_learnt_from_whole_and_yet_held_out(n_rare: int, share_seen: float) -> None:
+@pytest.mark.parametrize(("n_rare", "train_fraction"), [(2, 1.0), (49, 1.0), (50, 0.8)])
+def test_all_rows_of_a_rare_class_are_trained_on_and_held_out(n_rare: int, train_fraction: float) -> None:
     X = np.random.default_rng(0).normal(size=(100 + n_rare, 2)).astype(np.float32)
     codes = np.repeat([0, 1], [100, n_rare])
-    found = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=0.2, seed=0)
-    assert len(found.ranker.labels_) == share_seen * len(X)
-    assert len(found.rows) == (len(X) if share_seen == 1 else 0.2 * len(X))
-    # Not one of them is scored by a ranker that knows its label: rows of both classes have the same scores.
-    of_class = [set(found.scores[codes[found.rows] == code].round(6)) for code in (0, 1)]
+    held_out = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=0.2, seed=0)
+    assert len(held_out.ranker.labels_) == train_fraction * len(X)
+    assert len(held_out.rows) == (len(X) if train_fraction == 1 else 0.2 * len(X))
+    # No row is scored by a ranker that was trained on its label, so rows of both classes have the same
+    # scores.
+    of_class = [set(held_out.scores[codes[held_out.rows] == code].round(6)) for code in (0, 1)]
     assert of_class[1] <= of_class[0]
     assert len(of_class[0]) <= 5
 
 
 @pytest.mark.parametrize(("n_rare", "calibration_fraction"), [(1, 0.2), (15, 0.95)])
-def test_where_a_class_is_too_small_for_two_parts_all_rows_serve_both(
-    n_rare: int, calibration_fraction: float
-) -> None:
+def test_a_class_too_small_to_split_uses_all_rows_for_both(n_rare: int, calibration_fraction: float) -> None:
     X = np.arange(30, dtype=np.float32)[:, None]
     codes = (X[:, 0] >= 30 - n_rare).astype(np.int64)
-    found = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=calibration_fraction, seed=0)
-    assert found.scores.tolist() == found.ranker.predict(X).tolist()
+    held_out = score_held_out(lambda _: Memory(), X, codes, calibration_fraction=calibration_fraction, seed=0)
+    assert held_out.scores.tolist() == held_out.ranker.predict(X).tolist()
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])

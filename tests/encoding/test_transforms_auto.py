@@ -1,4 +1,4 @@
-"""The automatic choice: its rules, and what it chooses on real data."""
+"""AutoTransform: its criteria, and its choices on real data."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sklearn.datasets import load_svmlight_file
 from directranker.encoding import AutoTransform, QueryMinMax, SignedLog, Standard
 
 
-def letor(path: Path) -> tuple[Any, Any]:
+def load_letor(path: Path) -> tuple[Any, Any]:
     X, _, qid = load_svmlight_file(str(path), query_id=True)
     return X.toarray().astype(np.float32), qid
 
 
-def literal_gain(column: Any) -> float:
-    """How much likelier a value is under a normal distribution of logarithms, on the scale of x."""
-    known = column[~np.isnan(column)].astype(np.float64)
-    logarithms = np.sign(known) * np.log1p(np.abs(known))
-    slope = 1 / (1 + np.abs(known))  # of the signed logarithm
+def compute_literal_gain(column: Any) -> float:
+    """Mean gain in log-likelihood of a normal distribution of the logarithms over one of the values."""
+    present = column[~np.isnan(column)].astype(np.float64)
+    logarithms = np.sign(present) * np.log1p(np.abs(present))
+    slope = 1 / (1 + np.abs(present))  # of the signed logarithm
 
     def log_likelihood(values: Any) -> Any:
         variance = values.var()
         return -0.5 * np.log(2 * np.pi * variance) - (values - values.mean()) ** 2 / (2 * variance)
 
-    return float(np.mean(log_likelihood(logarithms) + np.log(slope) - log_likelihood(known)))
+    return float(np.mean(log_likelihood(logarithms) + np.log(slope) - log_likelihood(present)))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def qid() -> Any:
     return np.arange(2000) // 20
 
 
-def heavy_and_light() -> Any:
+def make_table() -> Any:
     generator = np.random.default_rng(0)
     normal = generator.normal(size=(2000, 6))
     normal[:, 1] = np.exp(2 * normal[:, 1])
@@ -46,14 +46,14 @@ def heavy_and_light() -> Any:
     return normal
 
 
-def test_heavy_tails_take_the_logarithm_and_others_are_standardised() -> None:
-    transform = AutoTransform().fit(heavy_and_light())
+def test_heavy_tails_get_the_logarithm_and_other_features_are_standardised() -> None:
+    transform = AutoTransform().fit(make_table())
     assert transform.choices_ == [
         "standard",
         "signed-log",
         "signed-log",
-        "standard",  # 0 and 1 only
-        "standard",  # far below 1, where log1p is straight
+        "standard",  # binary
+        "standard",  # far below 1, where log1p is linear
         "signed-log",
     ]
     assert transform.describe() == "3 features standard, 3 features signed-log"
@@ -65,19 +65,21 @@ def test_the_criterion_is_the_gain_in_log_likelihood() -> None:
         generator.normal(size=(1500, 40)) * np.linspace(0.1, 2, 40)
     )
     X[generator.random(X.shape) < 0.1] = np.nan
-    expected = ["signed-log" if literal_gain(column) > -np.log(np.log(2)) else "standard" for column in X.T]
+    expected = [
+        "signed-log" if compute_literal_gain(column) > -np.log(np.log(2)) else "standard" for column in X.T
+    ]
     assert AutoTransform().fit(X).choices_ == expected
     assert set(expected) == {"signed-log", "standard"}
 
 
-@pytest.mark.parametrize("share", np.linspace(0.001, 0.999, 9))
-def test_no_feature_of_two_values_0_and_1_is_heavy(share: float) -> None:
-    X = (np.arange(10_000) < share * 10_000).astype(float)[:, None]
+@pytest.mark.parametrize("fraction", np.linspace(0.001, 0.999, 9))
+def test_no_binary_feature_has_a_heavy_tail(fraction: float) -> None:
+    X = (np.arange(10_000) < fraction * 10_000).astype(float)[:, None]
     assert AutoTransform().fit(X).choices_ == ["standard"]
 
 
-def test_query_normalised_features_stay_as_they_are(qid: Any) -> None:
-    X = QueryMinMax().fit_transform(heavy_and_light(), qid=qid)
+def test_query_normalised_features_are_kept_as_is(qid: Any) -> None:
+    X = QueryMinMax().fit_transform(make_table(), qid=qid)
     order = np.random.default_rng(2).permutation(2000)
     transform = AutoTransform().fit(X[order], qid=qid[order])
     assert transform.describe() == "6 features as is"
@@ -85,7 +87,7 @@ def test_query_normalised_features_stay_as_they_are(qid: Any) -> None:
     assert "as is" not in AutoTransform().fit(X).choices_
 
 
-def test_most_queries_decide(qid: Any) -> None:
+def test_the_majority_of_queries_decides(qid: Any) -> None:
     X = QueryMinMax().fit_transform(np.random.default_rng(3).normal(size=(2000, 4)), qid=qid)
     X[qid < 45, 0] *= 0.5  # 45 of 100 queries do not reach 1
     X[qid < 55, 1] *= 0.5
@@ -94,32 +96,36 @@ def test_most_queries_decide(qid: Any) -> None:
     assert AutoTransform().fit(X, qid=qid).choices_ == ["as is", "standard", "as is", "standard"]
 
 
-def test_always_zero_is_as_is_and_another_constant_becomes_zero(qid: Any) -> None:
+def test_an_all_zero_feature_is_as_is_and_another_constant_becomes_zero(qid: Any) -> None:
     transform = AutoTransform().fit(np.tile([0.0, 0.5], (2000, 1)), qid=qid)
     assert transform.choices_ == ["as is", "standard"]
     assert transform.transform([[0.0, 0.5]]).tolist() == [[0.0, 0.0]]
 
 
 def test_each_feature_is_transformed_as_chosen(qid: Any) -> None:
-    X = heavy_and_light()
+    X = make_table()
     X[:, 0] = QueryMinMax().fit_transform(X[:, :1], qid=qid)[:, 0]
     X[5, :] = np.nan
     output = AutoTransform().fit(X, qid=qid).transform(X)
     np.testing.assert_array_equal(output[:, 0], np.nan_to_num(X[:, 0]).astype(np.float32))
-    logs, straight = [1, 2, 5], [4]
-    np.testing.assert_allclose(output[:, logs], SignedLog().fit_transform(X[:, logs]), rtol=1e-6)
-    np.testing.assert_allclose(output[:, straight], Standard().fit_transform(X[:, straight]), rtol=1e-6)
+    log_columns, standard_columns = [1, 2, 5], [4]
+    np.testing.assert_allclose(
+        output[:, log_columns], SignedLog().fit_transform(X[:, log_columns]), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        output[:, standard_columns], Standard().fit_transform(X[:, standard_columns]), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("fold", range(1, 6))
-def test_mq2008_is_query_normalised_already(real_data: Path, fold: int) -> None:
-    X, qid = letor(real_data / "MQ2008" / f"Fold{fold}" / "train.txt")
+def test_mq2008_is_query_normalised(real_data: Path, fold: int) -> None:
+    X, qid = load_letor(real_data / "MQ2008" / f"Fold{fold}" / "train.txt")
     assert AutoTransform().fit(X, qid=qid).describe() == "46 features as is"
 
 
-@pytest.mark.parametrize("part", ["train.txt", "vali.txt"])
-def test_mslr_counts_and_lengths_have_heavy_tails(real_data: Path, part: str) -> None:
-    X, qid = letor(real_data / "MSLR-WEB10K-sample" / part)
+@pytest.mark.parametrize("file", ["train.txt", "vali.txt"])
+def test_mslr_counts_and_lengths_have_heavy_tails(real_data: Path, file: str) -> None:
+    X, qid = load_letor(real_data / "MSLR-WEB10K-sample" / file)
     choices = dict(enumerate(AutoTransform().fit(X, qid=qid).choices_, start=1))
     stream_lengths, term_frequencies = [11, 12, 13, 15], [21, 26, 31, 36, 41]
     links_page_rank_quality_and_clicks = [128, 129, 130, 132, 133, 134, 135, 136]

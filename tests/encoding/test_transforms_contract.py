@@ -1,4 +1,4 @@
-"""What every transform promises, tested for each of them."""
+"""The contract of all transforms, tested for each of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROW_BY_ROW = sorted(set(NAMES) - set(BY_QUERY))
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-def example_table(n_rows: int = 60) -> tuple[Any, Any]:
+def make_table(n_rows: int = 60) -> tuple[Any, Any]:
     generator = np.random.default_rng(0)
     X = generator.normal(3, 2, size=(n_rows, 4))
     X[:, 1] = np.exp(3 * X[:, 1])
@@ -49,34 +49,34 @@ def example_table(n_rows: int = 60) -> tuple[Any, Any]:
     return X.astype(np.float32), generator.integers(0, 5, n_rows)
 
 
-def expected_failures(transform: Any) -> dict[str, str]:
+def list_expected_failures(transform: Any) -> dict[str, str]:
     if isinstance(transform, InContext | QueryMinMax | QueryRank | QueryZScore):
-        reason = "without qid all rows are one list, so a part of the rows is another list"
+        reason = "without qid all rows are one query, so a subset of the rows is another query"
         return {"check_methods_subset_invariance": reason}
     return {}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [transform() for transform in TRANSFORMS.values()], expected_failed_checks=expected_failures
+    [transform() for transform in TRANSFORMS.values()], expected_failed_checks=list_expected_failures
 )
-def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+def test_scikit_learn_estimator_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_output_is_float32_in_c_order_whatever_came_in(name: str) -> None:
-    X, qid = example_table()
+def test_output_is_float32_in_c_order_for_any_input(name: str) -> None:
+    X, qid = make_table()
     expected = as_transform(name).fit_transform(X, qid=qid)
-    for given_as in (X.astype(np.float64), np.asfortranarray(X), X[::-1][::-1]):
-        output = as_transform(name).fit(given_as, qid=qid).transform(given_as, qid=qid)
+    for input_table in (X.astype(np.float64), np.asfortranarray(X), X[::-1][::-1]):
+        output = as_transform(name).fit(input_table, qid=qid).transform(input_table, qid=qid)
         assert output.dtype == np.float32
         assert output.flags.c_contiguous
         np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_input_is_left_as_it_was(name: str) -> None:
-    X, qid = example_table()
+def test_input_is_not_modified(name: str) -> None:
+    X, qid = make_table()
     before = X.copy()
     X.flags.writeable = False
     as_transform(name).fit_transform(X, qid=qid)
@@ -85,8 +85,8 @@ def test_input_is_left_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_give_the_same_and_their_names(name: str, frame: Any) -> None:
-    X, qid = example_table()
+def test_frames_give_the_same_output_and_set_the_feature_names(name: str, frame: Any) -> None:
+    X, qid = make_table()
     table = frame(dict(zip("abcd", X.T, strict=True)))
     transform = as_transform(name).fit(table, qid=qid)
     assert transform.feature_names_in_.tolist() == list("abcd")
@@ -101,20 +101,20 @@ def test_frames_give_the_same_and_their_names(name: str, frame: Any) -> None:
 
 @pytest.mark.parametrize("name", ONE_TO_ONE)
 def test_one_to_one_transforms_keep_the_names(name: str) -> None:
-    X, _ = example_table()
+    X, _ = make_table()
     assert as_transform(name).fit(X).get_feature_names_out(list("abcd")).tolist() == list("abcd")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_output_as_a_frame_on_demand(name: str) -> None:
-    X, qid = example_table()
+def test_set_output_returns_a_frame(name: str) -> None:
+    X, qid = make_table()
     transform = as_transform(name).set_output(transform="pandas")
     output = transform.fit_transform(X, qid=qid)
     assert list(output.columns) == transform.get_feature_names_out().tolist()
 
 
 class ArrayLikeTable:
-    """Something that is no array but can become one."""
+    """An object with `__array__` that is not an array."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -124,15 +124,15 @@ class ArrayLikeTable:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_anything_with_array_will_do(name: str) -> None:
-    X, qid = example_table()
+def test_any_object_with_array_is_accepted(name: str) -> None:
+    X, qid = make_table()
     output = as_transform(name).fit_transform(ArrayLikeTable(X), qid=qid)
     np.testing.assert_array_equal(output, as_transform(name).fit_transform(X, qid=qid))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e39])
-def test_what_does_not_fit_float32_is_refused_with_its_place(name: str, bad: float) -> None:
+def test_values_outside_float32_raise_with_row_and_column(name: str, bad: float) -> None:
     X = np.zeros((2000, 3))
     X[1500, 2] = bad
     with pytest.raises(ValueError, match=r"in row 1500, column 2; give finite numbers that fit float32"):
@@ -143,28 +143,28 @@ def test_what_does_not_fit_float32_is_refused_with_its_place(name: str, bad: flo
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_number_of_features_is_refused(name: str) -> None:
-    X, _ = example_table()
+def test_a_wrong_number_of_features_raises(name: str) -> None:
+    X, _ = make_table()
     with pytest.raises(ValueError, match="features"):
         as_transform(name).fit(X).transform(X[:, :2])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_unfitted_is_refused(name: str) -> None:
+def test_an_unfitted_transform_raises(name: str) -> None:
     with pytest.raises(NotFittedError):
         as_transform(name).transform([[1.0]])
 
 
 @pytest.mark.parametrize("name", ["auto", *BY_QUERY])
-def test_wrong_number_of_query_ids_is_refused(name: str) -> None:
-    X, qid = example_table()
+def test_a_wrong_number_of_query_ids_raises(name: str) -> None:
+    X, qid = make_table()
     with pytest.raises(ValueError, match="qid has 59 entries for 60 rows"):
         as_transform(name).fit_transform(X, qid=qid[:-1])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_state_is_plain_and_not_changed_by_transforming_other_data(name: str) -> None:
-    X, qid = example_table()
+def test_state_is_serialisable_and_not_changed_by_transform(name: str) -> None:
+    X, qid = make_table()
     transform = as_transform(name).fit(X, qid=qid)
     before = pickle.dumps(transform)
     transform.transform(X * 1000 - 5, qid=qid)
@@ -175,25 +175,25 @@ def test_state_is_plain_and_not_changed_by_transforming_other_data(name: str) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_clone_has_the_parameters_and_nothing_learnt(name: str) -> None:
-    X, _ = example_table()
+def test_a_clone_has_the_parameters_and_is_unfitted(name: str) -> None:
+    X, _ = make_table()
     copy = clone(as_transform(name).fit(X))
     assert copy.get_params() == as_transform(name).get_params()
     assert not hasattr(copy, "n_features_in_")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_missing_values_are_neutral(name: str) -> None:
-    X, qid = example_table()
+def test_missing_values_become_neutral(name: str) -> None:
+    X, qid = make_table()
     transform = as_transform(name).fit(X, qid=qid)
     output = transform.transform(np.full((2, 4), np.nan), qid=[1, 2])
     names = transform.get_feature_names_out()
-    marked = [column.endswith("[missing]") for column in names]
+    is_missing_column = [column.endswith("[missing]") for column in names]
     expected = np.full(output.shape, np.nan if name == "none" else 0.0)
-    expected[:, marked] = 1.0
-    # The z-score and the rank 0 fill the bins up to the middle.
-    by_itself = [not column.startswith(("z-score of", "rank of")) for column in names]
-    np.testing.assert_array_equal(output[:, by_itself], expected[:, by_itself])
+    expected[:, is_missing_column] = 1.0
+    # A z-score or rank of 0 fills the bins up to the middle.
+    is_own_value = [not column.startswith(("z-score of", "rank of")) for column in names]
+    np.testing.assert_array_equal(output[:, is_own_value], expected[:, is_own_value])
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"none"}))
@@ -224,16 +224,16 @@ def test_output_is_finite_for_any_input(name: str, X: Any, data: st.DataObject) 
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 @settings(max_examples=60, deadline=None)
 @given(X=tables, data=st.data())
-def test_order_within_a_feature_is_kept(name: str, X: Any, data: st.DataObject) -> None:
+def test_each_feature_keeps_its_order(name: str, X: Any, data: st.DataObject) -> None:
     column = np.sort(data.draw(arrays(np.float32, 10, elements=st.floats(-100, 100, width=32))))
     transform = as_transform(name).fit(X)
     output = transform.transform(np.repeat(column[:, None], X.shape[1], axis=1))
-    kept = [not column.endswith("[missing]") for column in transform.get_feature_names_out()]
-    assert (output[1:, kept] >= output[:-1, kept]).all()
+    is_value = [not column.endswith("[missing]") for column in transform.get_feature_names_out()]
+    assert (output[1:, is_value] >= output[:-1, is_value]).all()
 
 
 class RememberQueries(BaseEstimator):  # type: ignore[misc]
-    """A last step that keeps what a pipeline hands it."""
+    """A final step that stores the data a pipeline passes to it."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
@@ -248,7 +248,7 @@ class RememberQueries(BaseEstimator):  # type: ignore[misc]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pipeline_routes_query_ids_by_default(name: str) -> None:
-    X, qid = example_table()
+    X, qid = make_table()
     expected = as_transform(name).fit_transform(X, qid=qid)
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(as_transform(name), RememberQueries()).fit(X, None, qid=qid)
@@ -260,15 +260,15 @@ def test_a_pipeline_routes_query_ids_by_default(name: str) -> None:
 
 def test_names_and_instances_become_new_transforms() -> None:
     assert {name: type(as_transform(name)) for name in NAMES} == dict(TRANSFORMS)
-    given_as = PiecewiseLinear(n_bins=3)
-    made = as_transform(given_as)
-    assert made is not given_as
-    assert made.get_params() == given_as.get_params()
+    original = PiecewiseLinear(n_bins=3)
+    copy = as_transform(original)
+    assert copy is not original
+    assert copy.get_params() == original.get_params()
     assert isinstance(as_transform(MinMaxScaler()), TransformerMixin)
 
 
 @pytest.mark.parametrize(
-    ("typo", "meant"),
+    ("typo", "intended"),
     [
         ("standart", "standard"),
         ("Signed_Log", "signed-log"),
@@ -276,12 +276,12 @@ def test_names_and_instances_become_new_transforms() -> None:
         ("aut", "auto"),
     ],
 )
-def test_a_typo_is_answered_with_the_closest_name(typo: str, meant: str) -> None:
-    with pytest.raises(ValueError, match=f"transform '{typo}' is unknown; did you mean '{meant}'"):
+def test_a_typo_suggests_the_closest_name(typo: str, intended: str) -> None:
+    with pytest.raises(ValueError, match=f"transform '{typo}' is unknown; did you mean '{intended}'"):
         as_transform(typo)
 
 
-def test_what_is_no_transform_is_refused() -> None:
+def test_an_invalid_transform_raises() -> None:
     with pytest.raises(ValueError, match="transform 'xyzzy' is unknown; choose from 'quantile-normal'"):
         as_transform("xyzzy")
     for wrong in (Standard, 3, None):
@@ -300,14 +300,14 @@ def test_what_is_no_transform_is_refused() -> None:
         (PiecewiseLinear(subsample=1), "subsample is 1"),
     ],
 )
-def test_wrong_options_are_refused_at_fit(transform: Any, message: str) -> None:
+def test_invalid_parameters_raise_at_fit(transform: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         transform.fit([[1.0], [2.0]])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, qid = example_table(5000)
+    X, qid = make_table(5000)
     outputs = []
     for n_threads in (1, 3):
         monkeypatch.setattr("directranker.encoding.blocks.get_n_threads", lambda n=n_threads: n)
@@ -315,6 +315,6 @@ def test_results_do_not_depend_on_the_number_of_threads(name: str, monkeypatch: 
     np.testing.assert_array_equal(*outputs)
 
 
-def test_auto_says_what_it_chose_before_and_after_fit() -> None:
+def test_describe_of_auto_needs_a_fit() -> None:
     with pytest.raises(NotFittedError):
         AutoTransform().describe()

@@ -1,4 +1,4 @@
-"""Min-max, z-score and rank within queries: against a loop over the queries."""
+"""Min-max, z-score and rank within queries, compared with a loop over the queries."""
 
 from __future__ import annotations
 
@@ -22,33 +22,34 @@ from directranker.encoding import (
 )
 
 
-def min_max(column: Any) -> Any:
-    known = column[~np.isnan(column)]
-    if len(known) == 0 or known.min() == known.max():
+def compute_min_max(column: Any) -> Any:
+    present = column[~np.isnan(column)]
+    if len(present) == 0 or present.min() == present.max():
         return np.zeros(len(column))
-    return np.nan_to_num((column - known.min()) / (known.max() - known.min()))
+    return np.nan_to_num((column - present.min()) / (present.max() - present.min()))
 
 
-def z_score(column: Any) -> Any:
-    known = column[~np.isnan(column)]
-    if len(known) == 0 or known.min() == known.max():
+def compute_z_score(column: Any) -> Any:
+    present = column[~np.isnan(column)]
+    if len(present) == 0 or present.min() == present.max():
         return np.zeros(len(column))
-    return np.nan_to_num((column - known.mean()) / known.std())
+    return np.nan_to_num((column - present.mean()) / present.std())
 
 
-def rank(column: Any) -> Any:
-    known = ~np.isnan(column)
+def compute_rank(column: Any) -> Any:
+    is_present = ~np.isnan(column)
     ranks = np.zeros(len(column))
-    ranks[known] = (2 * rankdata(column[known]) - 1) / known.sum() - 1
+    ranks[is_present] = (2 * rankdata(column[is_present]) - 1) / is_present.sum() - 1
     return ranks
 
 
 ALL = pytest.mark.parametrize(
-    ("transform", "literal"), [(QueryMinMax(), min_max), (QueryZScore(), z_score), (QueryRank(), rank)]
+    ("transform", "literal"),
+    [(QueryMinMax(), compute_min_max), (QueryZScore(), compute_z_score), (QueryRank(), compute_rank)],
 )
 
 
-def query_by_query(X: Any, qid: Any, literal: Callable[[Any], Any]) -> Any:
+def transform_each_query(X: Any, qid: Any, literal: Callable[[Any], Any]) -> Any:
     output = np.empty(X.shape)
     for query in set(qid.tolist()):
         for column in range(X.shape[1]):
@@ -68,12 +69,14 @@ def test_equals_a_loop_over_queries(transform: Any, literal: Any, shuffled: bool
     X[generator.random(X.shape) < 0.1] = np.nan
     order = generator.permutation(len(qid)) if shuffled else np.arange(len(qid))
     output = transform.fit(X).transform(X[order], qid=qid[order])
-    np.testing.assert_allclose(output, query_by_query(X[order], qid[order], literal), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        output, transform_each_query(X[order], qid[order], literal), rtol=1e-5, atol=1e-6
+    )
 
 
 @ALL
 def test_a_query_of_very_many_documents(transform: Any, literal: Any) -> None:
-    X = np.random.default_rng(1).normal(size=(150_000, 3))  # worked through column by column
+    X = np.random.default_rng(1).normal(size=(150_000, 3))  # processed a few columns at a time
     output = transform.fit(X).transform(X)
     expected = np.column_stack([literal(column) for column in X.T])
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
@@ -94,7 +97,7 @@ def test_rescaling_a_query_changes_nothing(transform: Any, literal: Any, data: s
 
 
 @ALL
-def test_queries_do_not_see_each_other(transform: Any, literal: Any) -> None:
+def test_queries_are_independent(transform: Any, literal: Any) -> None:
     X = np.random.default_rng(2).normal(size=(50, 2))
     qid = np.arange(50) % 5
     together = transform.fit(X).transform(X, qid=qid)
@@ -110,17 +113,17 @@ def test_min_max_spans_the_unit_range_exactly() -> None:
         assert output[query::4].max(axis=0).tolist() == [1.0, 1.0]
 
 
-def test_in_context_is_bins_of_values_z_scores_and_ranks() -> None:
+def test_in_context_encodes_values_z_scores_and_ranks_in_bins() -> None:
     rng = np.random.default_rng(0)
     X, qid = rng.normal(size=(50, 3)).astype(np.float32), rng.integers(0, 4, 50)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     train, others = X[:30], X[30:]
     encoded = InContext(n_bins=4).fit(train, qid=qid[:30]).transform(others, qid=qid[30:])
-    parts = []
-    for before in (Unchanged(), QueryZScore(), QueryRank()):
+    expected = []
+    for scaler in (Unchanged(), QueryZScore(), QueryRank()):
         seen, unseen = (
-            before.fit_transform(train, qid=qid[:30]),
-            before.fit_transform(others, qid=qid[30:]),
+            scaler.fit_transform(train, qid=qid[:30]),
+            scaler.fit_transform(others, qid=qid[30:]),
         )
-        parts.append(PiecewiseLinear(n_bins=4).fit(seen).transform(unseen))
-    np.testing.assert_array_equal(encoded, np.hstack(parts))
+        expected.append(PiecewiseLinear(n_bins=4).fit(seen).transform(unseen))
+    np.testing.assert_array_equal(encoded, np.hstack(expected))

@@ -1,4 +1,4 @@
-"""Quantile-normal: against scikit-learn's transformer and its literal steps."""
+"""QuantileNormal, compared with scikit-learn's transformer and with values by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from directranker.encoding import QuantileNormal
 
 
 @pytest.fixture(name="X")
-def table() -> Any:
+def make_table() -> Any:
     generator = np.random.default_rng(2)
     X = generator.normal(size=(3000, 5))
     X[:, 1] = generator.integers(0, 4, 3000)
@@ -24,32 +24,32 @@ def table() -> Any:
     return X
 
 
-def scikit_learns(n_quantiles: int) -> QuantileTransformer:
+def make_oracle(n_quantiles: int) -> QuantileTransformer:
     return QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal", subsample=None)
 
 
 @pytest.mark.parametrize("n_quantiles", [2, 7, 1000])
 def test_equals_scikit_learns_quantile_transformer(X: Any, n_quantiles: int) -> None:
     train, test = X[:2000], X[1000:]
-    oracle = scikit_learns(n_quantiles).fit(train)
+    oracle = make_oracle(n_quantiles).fit(train)
     transform = QuantileNormal(n_quantiles=n_quantiles).fit(train)
     np.testing.assert_allclose(transform.quantiles_, oracle.quantiles_, rtol=1e-12)
     np.testing.assert_allclose(transform.references_, oracle.references_)
-    for part in (train, test):
-        np.testing.assert_allclose(transform.transform(part), oracle.transform(part) / 3, atol=1e-5)
+    for split in (train, test):
+        np.testing.assert_allclose(transform.transform(split), oracle.transform(split) / 3, atol=1e-5)
 
 
-def test_with_a_quantile_per_row_a_place_is_the_average_rank(X: Any) -> None:
+def test_with_a_quantile_per_row_the_probability_is_the_average_rank(X: Any) -> None:
     # scikit-learn rounds its quantiles here and so is off by half a rank in runs of equal values.
     output = QuantileNormal(n_quantiles=5000).fit_transform(X)
-    places = (rankdata(X, axis=0) - 1) / (len(X) - 1)
+    probabilities = (rankdata(X, axis=0) - 1) / (len(X) - 1)
     inside = (X.min(axis=0) < X) & (X.max(axis=0) > X)
-    np.testing.assert_allclose(output[inside], norm.ppf(places[inside]) / 3, atol=1e-6)
+    np.testing.assert_allclose(output[inside], norm.ppf(probabilities[inside]) / 3, atol=1e-6)
 
 
 def test_equals_scikit_learns_with_missing_values(X: Any) -> None:
     X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
-    expected = np.nan_to_num(scikit_learns(1000).fit_transform(X) / 3)
+    expected = np.nan_to_num(make_oracle(1000).fit_transform(X) / 3)
     np.testing.assert_allclose(QuantileNormal().fit_transform(X), expected, atol=1e-5)
 
 
@@ -60,24 +60,24 @@ def test_values_by_hand() -> None:
     np.testing.assert_allclose(transform.transform([[3.0], [10.0], [14.0]]).ravel(), expected, rtol=1e-6)
 
 
-def test_ends_are_cut_where_scikit_learn_cuts_them() -> None:
+def test_ends_are_clipped_as_in_scikit_learn() -> None:
     output = QuantileNormal(scale=1.0).fit([[0.0], [1.0]]).transform([[-9.0], [0.0], [1.0], [9.0]]).ravel()
     end = NormalDist().inv_cdf(1e-7)
     np.testing.assert_allclose(output, [end, end, -end, -end], rtol=1e-5)
 
 
-def test_almost_all_values_of_a_normal_feature_lie_in_unit_range() -> None:
+def test_almost_all_values_of_a_normal_feature_are_in_the_unit_range() -> None:
     output = QuantileNormal().fit_transform(np.random.default_rng(4).normal(50, 8, size=(20_000, 1)))
     assert np.std(output) == pytest.approx(1 / 3, rel=0.02)
     assert np.mean(np.abs(output) <= 1) > 0.99
 
 
-def test_a_tiny_scale_is_no_constant(X: Any) -> None:
+def test_a_feature_on_a_tiny_scale_is_not_constant(X: Any) -> None:
     tiny = QuantileNormal().fit_transform(X * 2.0**-60)
     np.testing.assert_array_equal(tiny, QuantileNormal().fit_transform(X))
 
 
-def test_a_subsample_is_bounded_repeatable_and_close() -> None:
+def test_a_subsample_is_reproducible_and_close() -> None:
     X = np.random.default_rng(5).normal(size=(20_000, 2))
     exact = QuantileNormal(n_quantiles=100).fit(X)
     sampled = QuantileNormal(n_quantiles=100, subsample=5000).fit(X)

@@ -1,4 +1,4 @@
-"""Standard and signed log: against scikit-learn and the literal formula."""
+"""Standard and SignedLog, compared with scikit-learn and with the formula."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from directranker.encoding import SignedLog, Standard, Unchanged
 
 
 @pytest.fixture(name="X")
-def table() -> Any:
+def make_table() -> Any:
     generator = np.random.default_rng(1)
     X = np.exp(generator.normal(size=(3000, 5)) * [0.1, 1, 2, 3, 4]) * [1, -1, 1, 1e30, 1e-30]
     X[generator.random(X.shape) < 0.05] = np.nan
     return X.astype(np.float32)
 
 
-def test_standard_is_scikit_learns_with_missing_at_the_mean(X: Any) -> None:
+def test_standard_equals_scikit_learn_with_nan_at_the_mean(X: Any) -> None:
     expected = np.nan_to_num(StandardScaler().fit_transform(X.astype(np.float64)))
     np.testing.assert_allclose(Standard().fit_transform(X), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_signed_log_is_standard_of_the_logarithms(X: Any) -> None:
-    wide = X.astype(np.float64)
-    logarithms = np.sign(wide) * np.log1p(np.abs(wide))
+def test_signed_log_standardises_the_logarithms(X: Any) -> None:
+    values = X.astype(np.float64)
+    logarithms = np.sign(values) * np.log1p(np.abs(values))
     expected = np.nan_to_num(StandardScaler().fit_transform(logarithms))
     varying = np.nanstd(logarithms, axis=0) > 1e-15
     output = SignedLog().fit_transform(X)
@@ -43,14 +43,14 @@ def test_values_by_hand() -> None:
     assert transform.transform([[10.0]])[0, 0] == pytest.approx(7 / (14 / 3) ** 0.5)
 
 
-def test_a_large_offset_costs_no_digits() -> None:
+def test_a_large_offset_loses_no_precision() -> None:
     X = 1e9 + np.arange(5000.0)[:, None]
     output = Standard().fit_transform(X).ravel()
     expected = (np.arange(5000) - 2499.5) / np.sqrt((5000**2 - 1) / 12)
     np.testing.assert_allclose(output, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_fitted_on_the_training_part_alone() -> None:
+def test_transform_uses_the_training_split_alone() -> None:
     transform = Standard().fit([[0.0], [2.0]])
     np.testing.assert_array_equal(transform.transform([[100.0], [200.0]]), [[99.0], [199.0]])
 

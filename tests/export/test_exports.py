@@ -139,12 +139,12 @@ def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDat
 @pytest.mark.parametrize(
     ("ranker", "to", "reason"),
     [
-        (DirectRanker(**QUICK, transform="query-z-score"), "c", "looks at all documents of a query"),
-        (DirectRanker(**QUICK, transform="in-context"), "onnx", "looks at all documents of a query"),
+        (DirectRanker(**QUICK, transform="query-z-score"), "c", "needs all documents of a query"),
+        (DirectRanker(**QUICK, transform="in-context"), "onnx", "needs all documents of a query"),
         (Ensemble(DirectRanker(**QUICK), 2, vary=BOTH, random_state=0), "c", r"rankers_\[1\]\.save"),
         (Ensemble(IN_CONTEXT, 2, random_state=0), "c", "see documents by themselves"),
-        (Ensemble(DirectRanker(**QUICK), 2, vary={"activation": ["relu", "tanh"]}), "c", "other layers"),
-        (Ensemble(DirectRanker(**QUICK, normalisation="layer"), 2), "onnx", "side by side"),
+        (Ensemble(DirectRanker(**QUICK), 2, vary={"activation": ["relu", "tanh"]}), "c", "different layers"),
+        (Ensemble(DirectRanker(**QUICK, normalisation="layer"), 2), "onnx", "merged into one net"),
         (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),
         (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),
         (DirectRanker(**QUICK, normalisation="layer"), "solr", "no layer normalisation"),
@@ -177,7 +177,7 @@ class Doubled(nn.Sequential):
 
 def test_a_net_with_a_forward_of_its_own_is_refused_by_name(data: RankingDataset, tmp_path: Path) -> None:
     ranker = DirectRanker(feature_net=Doubled, max_epochs=1, random_state=0).fit(data)
-    with pytest.raises(ExportError, match="a Doubled in the feature net has no counterpart"):
+    with pytest.raises(ExportError, match="a Doubled in the feature net cannot be exported"):
         export_ranker(ranker, tmp_path / "out", to="onnx", rows=data)
 
 

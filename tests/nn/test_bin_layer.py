@@ -28,12 +28,12 @@ def make_table(n_rows: int, n_features: int, seed: int = 0) -> Float32Array:
 
 def encode_literally(bins: FilledBins) -> Float32Array:
     """Return the encoding, one column per bin, by its definition."""
-    encoding = np.zeros((len(bins), len(bins.starts)), dtype=np.float32)
+    encoding = np.zeros((len(bins), len(bins.is_first)), dtype=np.float32)
     for row in range(len(bins)):
-        for column, fraction in zip(bins.places[row], bins.parts[row], strict=True):
+        for column, fraction in zip(bins.columns[row], bins.fractions[row], strict=True):
             encoding[row, column] = fraction
             below = column
-            while not bins.starts[below]:
+            while not bins.is_first[below]:
                 below -= 1
                 encoding[row, below] = 1
     return encoding

@@ -1,4 +1,4 @@
-"""AdaRank: the picks and weights of the published algorithm, and what its options change."""
+"""AdaRank: the features and weights of the published algorithm, and the effect of its parameters."""
 
 from __future__ import annotations
 
@@ -13,114 +13,118 @@ from directranker.metrics import Metric
 from directranker.rankers import AdaRank
 
 
-def published(**changes: Any) -> AdaRank:
-    return AdaRank.published(**{"metric": "ndcg@10", "transform": "none", **changes})
+def make_published(**parameters: Any) -> AdaRank:
+    return AdaRank.published(**{"metric": "ndcg@10", "transform": "none", **parameters})
 
 
-def random_queries(seed: int, n_queries: int = 12, n_features: int = 6) -> RankingDataset:
+def make_queries(seed: int, n_queries: int = 12, n_features: int = 6) -> RankingDataset:
     rng = np.random.default_rng(seed)
     qid = np.repeat(np.arange(n_queries), rng.integers(2, 9, n_queries))
     relevance = rng.integers(0, 3, len(qid))
-    slopes = 0.5 * np.cos(np.arange(n_features))  # some features speak against relevance
+    slopes = 0.5 * np.cos(np.arange(n_features))  # some features are negatively correlated with relevance
     features = rng.normal(size=(len(qid), n_features)) + slopes * relevance[:, None]
     return RankingDataset.from_arrays(features, relevance, qid=qid)
 
 
-def literal_adarank(
+def run_literal_adarank(
     data: RankingDataset, n_rounds: int, *, cumulative: bool = False, negative: bool = False
 ) -> tuple[list[int], list[float]]:
-    """The published algorithm, word by word; scores have no ties."""
-    queries = [q for q in range(data.n_queries) if (relevant(data, q) > 0).any()]
+    """Run the published algorithm literally; scores must have no ties."""
+    queries = [q for q in range(data.n_queries) if (get_gains(data, q) > 0).any()]
 
     def e(scores: Any, query: int) -> float:
-        return ndcg_at_10(relevant(data, query), scores[data.offsets[query] : data.offsets[query + 1]])
+        return compute_ndcg_at_10(
+            get_gains(data, query), scores[data.offsets[query] : data.offsets[query + 1]]
+        )
 
     columns = [data.features[:, k].astype(float) for k in range(data.n_features)]
     columns += [-column for column in columns] if negative else []
     weights = {q: 1 / len(queries) for q in queries}
     scores = np.zeros(data.n_documents)
-    picks, alphas = [], []
+    selected, alphas = [], []
     for _ in range(n_rounds):
         strengths = [sum(weights[q] * e(column, q) for q in queries) for column in columns]
-        pick = max(range(len(columns)), key=strengths.__getitem__)
-        above = sum(weights[q] * (1 + e(columns[pick], q)) for q in queries)
-        below = sum(weights[q] * (1 - e(columns[pick], q)) for q in queries)
+        candidate = max(range(len(columns)), key=strengths.__getitem__)
+        above = sum(weights[q] * (1 + e(columns[candidate], q)) for q in queries)
+        below = sum(weights[q] * (1 - e(columns[candidate], q)) for q in queries)
         alpha = 0.5 * math.log(above / below)
-        scores = scores + alpha * columns[pick]
+        scores = scores + alpha * columns[candidate]
         for q in queries:
             weights[q] = (
                 weights[q] * math.exp(-alpha * e(scores, q)) if cumulative else math.exp(-e(scores, q))
             )
         total = sum(weights.values())
         weights = {q: weight / total for q, weight in weights.items()}
-        picks.append(pick % data.n_features)
-        alphas.append(alpha if pick < data.n_features else -alpha)
-    return picks, alphas
+        selected.append(candidate % data.n_features)
+        alphas.append(alpha if candidate < data.n_features else -alpha)
+    return selected, alphas
 
 
-def relevant(data: RankingDataset, query: int) -> Any:
+def get_gains(data: RankingDataset, query: int) -> Any:
     return (data.relevance[data.offsets[query] : data.offsets[query + 1]] >= 1).astype(float)
 
 
-def ndcg_at_10(gains: Any, scores: Any) -> float:
+def compute_ndcg_at_10(gains: Any, scores: Any) -> float:
     discounts = 1 / np.log2(np.arange(2, 12))
     ranked, best = gains[np.argsort(-scores)][:10], np.sort(gains)[::-1][:10]
     return float(ranked @ discounts[: len(ranked)] / (best @ discounts[: len(best)]))
 
 
-@pytest.mark.parametrize("options", [{}, {"cumulative": True}, {"cumulative": True, "negative": True}])
+@pytest.mark.parametrize("parameters", [{}, {"cumulative": True}, {"cumulative": True, "negative": True}])
 @pytest.mark.parametrize("seed", range(5))
-def test_picks_and_weights_are_those_of_the_literal_algorithm(seed: int, options: dict[str, Any]) -> None:
-    data = random_queries(seed)
-    picks, alphas = literal_adarank(data, 8, **options)
-    ranker = published(max_iter=8, **options).fit(data)
-    assert ranker.features_.tolist() == picks
+def test_features_and_alphas_equal_the_literal_algorithm(seed: int, parameters: dict[str, Any]) -> None:
+    data = make_queries(seed)
+    selected, alphas = run_literal_adarank(data, 8, **parameters)
+    ranker = make_published(max_iter=8, **parameters).fit(data)
+    assert ranker.features_.tolist() == selected
     np.testing.assert_allclose(ranker.alphas_, alphas, rtol=1e-9)
-    expected = [sum(a for p, a in zip(picks, alphas, strict=True) if p == k) for k in range(data.n_features)]
+    expected = [
+        sum(a for s, a in zip(selected, alphas, strict=True) if s == k) for k in range(data.n_features)
+    ]
     np.testing.assert_allclose(ranker.coef_, expected, rtol=1e-9, atol=1e-12)
     assert len(ranker.history_) == ranker.n_rounds_ == ranker.best_round_ == 8
     assert ranker.stopped_ == "max_iter"
 
 
-def test_the_literal_cases_are_not_all_of_one_feature() -> None:
-    picks = [literal_adarank(random_queries(seed), 8, cumulative=True)[0] for seed in range(5)]
-    assert max(len(set(each)) for each in picks) > 2
-    negative = [literal_adarank(random_queries(s), 8, cumulative=True, negative=True)[1] for s in range(5)]
+def test_the_literal_cases_use_several_features() -> None:
+    selected = [run_literal_adarank(make_queries(seed), 8, cumulative=True)[0] for seed in range(5)]
+    assert max(len(set(each)) for each in selected) > 2
+    negative = [run_literal_adarank(make_queries(s), 8, cumulative=True, negative=True)[1] for s in range(5)]
     assert any(alpha < 0 for alphas in negative for alpha in alphas)
 
 
-def test_the_published_algorithm_may_stick_to_a_feature_and_the_option_frees_it() -> None:
-    data = random_queries(0)
-    assert len(set(published(max_iter=30).fit(data).features_)) == 1
-    freed = published(max_consecutive=2, max_iter=30).fit(data).features_
-    assert len(set(freed)) > 1
-    for start in range(len(freed) - 2):
-        assert len(set(freed[start : start + 3])) > 1
+def test_the_published_algorithm_may_repeat_a_feature_and_max_consecutive_prevents_it() -> None:
+    data = make_queries(0)
+    assert len(set(make_published(max_iter=30).fit(data).features_)) == 1
+    varied = make_published(max_consecutive=2, max_iter=30).fit(data).features_
+    assert len(set(varied)) > 1
+    for start in range(len(varied) - 2):
+        assert len(set(varied[start : start + 3])) > 1
 
 
-def test_a_pick_that_does_harm_is_taken_back() -> None:
+def test_tol_rejects_features_that_lower_the_metric() -> None:
     data = example_dataset().select(range(60))
-    options: dict[str, Any] = {"cumulative": True, "max_iter": 60}
-    careless = [record.fitness for record in published(**options).fit(data).history_]
-    assert min(np.diff(careless)) <= -0.01
-    careful = published(**options, tol=0.01).fit(data)
-    fitness = [record.fitness for record in careful.history_]
+    parameters: dict[str, Any] = {"cumulative": True, "max_iter": 60}
+    without_tol = [record.fitness for record in make_published(**parameters).fit(data).history_]
+    assert min(np.diff(without_tol)) <= -0.01
+    with_tol = make_published(**parameters, tol=0.01).fit(data)
+    fitness = [record.fitness for record in with_tol.history_]
     assert min(np.diff(fitness)) > -0.01
-    assert len(careful.features_) < careful.n_rounds_ == len(careful.history_)
+    assert len(with_tol.features_) < with_tol.n_rounds_ == len(with_tol.history_)
     with pytest.warns(TrainingWarning, match="kept no feature"):
-        none_left = published(**options, tol=-1.0).fit(data)  # nothing is good enough
-    assert none_left.stopped_ == "converged"
-    assert none_left.n_rounds_ == data.n_features
-    assert not none_left.coef_.any()
+        rejected = make_published(**parameters, tol=-1.0).fit(data)  # rejects every feature
+    assert rejected.stopped_ == "converged"
+    assert rejected.n_rounds_ == data.n_features
+    assert not rejected.coef_.any()
 
 
-def test_validation_keeps_the_best_round() -> None:
+def test_early_stopping_keeps_the_best_round() -> None:
     train, vali = example_dataset().split(0.7, random_state=0)
     seen: list[int] = []
-    options: dict[str, Any] = {"cumulative": True, "early_stopping": True}
-    ranker = published(**options, patience=7, callbacks=[lambda record: seen.append(record.round)]).fit(
-        train, eval_set=vali
-    )
+    parameters: dict[str, Any] = {"cumulative": True, "early_stopping": True}
+    ranker = make_published(
+        **parameters, patience=7, callbacks=[lambda record: seen.append(record.round)]
+    ).fit(train, eval_set=vali)
     assert all(record.metric is not None for record in ranker.history_)
     measured = [record.metric or 0.0 for record in ranker.history_]
     assert ranker.best_round_ == int(np.argmax(measured)) + 1 == len(ranker.features_)
@@ -129,13 +133,13 @@ def test_validation_keeps_the_best_round() -> None:
     assert Metric.parse("ndcg@10:paper")(
         vali.relevance, ranker.predict(vali), offsets=vali.offsets
     ) == pytest.approx(max(measured), abs=1e-4)
-    held_out = published(**options, random_state=0).fit(train)
-    other = published(**options, random_state=1).fit(train)
+    held_out = make_published(**parameters, random_state=0).fit(train)
+    other = make_published(**parameters, random_state=1).fit(train)
     assert held_out.history_[0].metric is not None
     assert held_out.history_[0].fitness != other.history_[0].fitness
 
 
-def test_the_metric_matters() -> None:
+def test_the_metric_changes_the_ranker() -> None:
     data = example_dataset().select(range(60))
     by_metric = [
         AdaRank(metric=metric, random_state=0, early_stopping=False, max_iter=20).fit(data).alphas_[0]
@@ -146,31 +150,31 @@ def test_the_metric_matters() -> None:
         AdaRank(metric="dcg@10").fit(data)
 
 
-def test_weights_of_queries_count() -> None:
-    data = random_queries(3, n_queries=20)
+def test_query_weights_are_used() -> None:
+    data = make_queries(3, n_queries=20)
     half = (np.arange(20) < 10).astype(float)
-    options: dict[str, Any] = {"cumulative": True, "max_iter": 10}
-    weighted = published(**options).fit(data, sample_weight=half)
-    alone = published(**options).fit(data.select(range(10)))
+    parameters: dict[str, Any] = {"cumulative": True, "max_iter": 10}
+    weighted = make_published(**parameters).fit(data, sample_weight=half)
+    alone = make_published(**parameters).fit(data.select(range(10)))
     assert weighted.features_.tolist() == alone.features_.tolist()
     np.testing.assert_allclose(weighted.alphas_, alone.alphas_)
-    per_row = published(**options).fit(data, sample_weight=np.repeat(half, np.diff(data.offsets)))
+    per_row = make_published(**parameters).fit(data, sample_weight=np.repeat(half, np.diff(data.offsets)))
     np.testing.assert_allclose(per_row.coef_, weighted.coef_)
-    assert not np.allclose(published(**options).fit(data).coef_, weighted.coef_)
+    assert not np.allclose(make_published(**parameters).fit(data).coef_, weighted.coef_)
 
 
-def test_queries_without_a_relevant_document_do_not_count() -> None:
-    data = random_queries(4)
+def test_queries_without_a_relevant_document_are_ignored() -> None:
+    data = make_queries(4)
     rng = np.random.default_rng(0)
     qid = np.concatenate([data.qid, np.repeat([100, 101], 6)])
     features = np.concatenate([data.features, rng.normal(size=(12, data.n_features)).astype(np.float32)])
     relevance = np.concatenate([data.relevance, np.zeros(12)])
-    options: dict[str, Any] = {"cumulative": True, "max_iter": 10}
-    with_them = published(**options).fit(features, relevance, qid=qid)
-    np.testing.assert_allclose(with_them.coef_, published(**options).fit(data).coef_)
+    parameters: dict[str, Any] = {"cumulative": True, "max_iter": 10}
+    with_irrelevant = make_published(**parameters).fit(features, relevance, qid=qid)
+    np.testing.assert_allclose(with_irrelevant.coef_, make_published(**parameters).fit(data).coef_)
 
 
-def test_what_cannot_be_learnt_from_is_refused() -> None:
+def test_invalid_training_data_raises() -> None:
     X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
     fractions = np.arange(20) % 3 / 4
     X[:, 0] += 8 * fractions
@@ -182,12 +186,12 @@ def test_what_cannot_be_learnt_from_is_refused() -> None:
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="X has nan in row 3, column 1 after the transform"):
         AdaRank(transform="none").fit(X, np.arange(20) % 3, qid=qid)
-    for option in ("max_iter", "max_consecutive", "patience"):
+    for parameter in ("max_iter", "max_consecutive", "patience"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
-            AdaRank().set_params(**{option: 0}).fit(np.nan_to_num(X), np.arange(20) % 3, qid=qid)
+            AdaRank().set_params(**{parameter: 0}).fit(np.nan_to_num(X), np.arange(20) % 3, qid=qid)
 
 
-def test_a_feature_that_ranks_all_right_and_one_that_is_constant() -> None:
+def test_a_perfect_feature_and_a_constant_one() -> None:
     y = np.arange(20) % 2
     X = np.column_stack([np.full(20, 3.0), y])
     ranker = AdaRank(random_state=0).fit(X, y, qid=np.arange(20) // 4)
@@ -196,9 +200,9 @@ def test_a_feature_that_ranks_all_right_and_one_that_is_constant() -> None:
     assert ranker.score(X, y, qid=np.arange(20) // 4) == 1
 
 
-def test_no_feature_that_helps_is_a_warning() -> None:
+def test_without_a_useful_feature_there_is_a_warning() -> None:
     X, y, qid = np.arange(12.0)[:, None], np.tile([2, 1, 0], 4), np.repeat(np.arange(4), 3)
-    against = AdaRank(early_stopping=False)
+    ranker = AdaRank(early_stopping=False)
     with pytest.warns(TrainingWarning, match="kept no feature, so all 1 weights are 0 .*negative=True"):
-        assert against.fit(X, y, qid=qid).coef_.tolist() == [0]
-    assert against.set_params(negative=True).fit(X, y, qid=qid).coef_[0] < 0
+        assert ranker.fit(X, y, qid=qid).coef_.tolist() == [0]
+    assert ranker.set_params(negative=True).fit(X, y, qid=qid).coef_[0] < 0

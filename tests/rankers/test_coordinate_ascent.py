@@ -1,4 +1,4 @@
-"""Coordinate ascent: the same weights as a literal climb, and what its options change."""
+"""CoordinateAscent: the weights of a literal ascent, and the effect of its parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from directranker import DataError, RankingDataset, evaluate, example_dataset
 from directranker.metrics import Metric
 from directranker.rankers import CoordinateAscent
 
-PLAIN: dict[str, Any] = {"early_stopping": False, "transform": "none", "random_state": 0}
+BASIC: dict[str, Any] = {"early_stopping": False, "transform": "none", "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def data() -> RankingDataset:
     return example_dataset().select(range(40))
 
 
-def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, initial_step: float) -> Any:
-    """One climb from equal weights, all scores computed anew for each candidate."""
+def run_literal_ascent(data: RankingDataset, n_rounds: int, *, n_steps: int, initial_step: float) -> Any:
+    """Run one ascent from equal weights; compute all scores from scratch for each candidate."""
     rng = np.random.default_rng((0, 13))
     features = data.features.astype(float)
 
@@ -50,10 +50,10 @@ def literal_climb(data: RankingDataset, n_rounds: int, *, n_steps: int, initial_
     return weights, best
 
 
-def test_weights_are_those_of_the_literal_climb(data: RankingDataset) -> None:
-    weights, fitness = literal_climb(data, 2, n_steps=4, initial_step=0.2)
+def test_weights_equal_the_literal_ascent(data: RankingDataset) -> None:
+    weights, fitness = run_literal_ascent(data, 2, n_steps=4, initial_step=0.2)
     ranker = CoordinateAscent(
-        **PLAIN, metric="map", n_restarts=1, max_iter=2, n_steps=4, initial_step=0.2, tol=0.0
+        **BASIC, metric="map", n_restarts=1, max_iter=2, n_steps=4, initial_step=0.2, tol=0.0
     ).fit(data)
     np.testing.assert_allclose(ranker.coef_, weights, rtol=1e-9)
     assert ranker.history_[-1].fitness == pytest.approx(fitness)
@@ -61,27 +61,27 @@ def test_weights_are_those_of_the_literal_climb(data: RankingDataset) -> None:
     assert (ranker.coef_ != 1 / data.n_features).all()
 
 
-def test_it_climbs_and_keeps_the_best_of_all_climbs(data: RankingDataset) -> None:
-    ranker = CoordinateAscent(**PLAIN, n_restarts=3, max_iter=3, tol=0.0).fit(data)
+def test_fitness_increases_and_the_best_ascent_is_kept(data: RankingDataset) -> None:
+    ranker = CoordinateAscent(**BASIC, n_restarts=3, max_iter=3, tol=0.0).fit(data)
     fitness = [record.fitness for record in ranker.history_]
     assert ranker.n_rounds_ == 9
-    for climb in (fitness[:3], fitness[3:6], fitness[6:]):
-        assert climb == sorted(climb)
-    assert len({climb[0] for climb in (fitness[:3], fitness[3:6], fitness[6:])}) == 3
+    for ascent in (fitness[:3], fitness[3:6], fitness[6:]):
+        assert ascent == sorted(ascent)
+    assert len({ascent[0] for ascent in (fitness[:3], fitness[3:6], fitness[6:])}) == 3
     assert ranker.best_round_ == int(np.argmax(fitness)) + 1
     assert np.abs(ranker.coef_).sum() == pytest.approx(1)
     scored = Metric.parse("ndcg@10:graded")(data.relevance, ranker.predict(data), offsets=data.offsets)
     assert scored == pytest.approx(max(fitness), abs=1e-3)
 
 
-def test_options_change_the_climb(data: RankingDataset) -> None:
-    def weights(**options: Any) -> list[float]:
+def test_every_parameter_has_an_effect(data: RankingDataset) -> None:
+    def fit_weights(**parameters: Any) -> list[float]:
         quick = {"n_restarts": 1, "max_iter": 2, "n_steps": 3}
-        coef: list[float] = CoordinateAscent(**PLAIN | quick | options).fit(data).coef_.tolist()
+        coef: list[float] = CoordinateAscent(**BASIC | quick | parameters).fit(data).coef_.tolist()
         return coef
 
-    plain = weights()
-    for options in (
+    expected = fit_weights()
+    for parameters in (
         {"metric": "map"},
         {"max_iter": 1},
         {"n_steps": 6},
@@ -91,19 +91,19 @@ def test_options_change_the_climb(data: RankingDataset) -> None:
         {"random_state": 1},
         {"early_stopping": True},
     ):
-        assert weights(**options) != plain, options
-    assert weights() == plain
+        assert fit_weights(**parameters) != expected, parameters
+    assert fit_weights() == expected
 
 
-def test_a_climb_ends_where_a_round_gains_too_little(data: RankingDataset) -> None:
-    ranker = CoordinateAscent(**PLAIN, n_restarts=1, max_iter=50, tol=0.01).fit(data)
+def test_an_ascent_stops_after_a_round_with_a_gain_below_tol(data: RankingDataset) -> None:
+    ranker = CoordinateAscent(**BASIC, n_restarts=1, max_iter=50, tol=0.01).fit(data)
     fitness = [record.fitness for record in ranker.history_]
     assert 2 <= len(fitness) < 50
     assert ranker.stopped_ == "converged"
     assert min(np.diff(fitness)[:-1], default=1) >= 0.01 > fitness[-1] - fitness[-2]
 
 
-def test_validation_picks_the_round() -> None:
+def test_the_round_with_the_best_validation_metric_is_kept() -> None:
     train, vali = example_dataset().split(0.7, random_state=0)
     seen: list[float | None] = []
     ranker = CoordinateAscent(
@@ -117,26 +117,26 @@ def test_validation_picks_the_round() -> None:
     assert scored == pytest.approx(best, abs=1e-3)
 
 
-def test_weights_of_queries_count(data: RankingDataset) -> None:
+def test_query_weights_are_used(data: RankingDataset) -> None:
     half = (np.arange(40) < 20).astype(float)
-    options = PLAIN | {"n_restarts": 1, "max_iter": 2}
-    weighted = CoordinateAscent(**options).fit(data, sample_weight=half).coef_
-    np.testing.assert_allclose(CoordinateAscent(**options).fit(data.select(range(20))).coef_, weighted)
-    assert not np.allclose(CoordinateAscent(**options).fit(data).coef_, weighted)
+    parameters = BASIC | {"n_restarts": 1, "max_iter": 2}
+    weighted = CoordinateAscent(**parameters).fit(data, sample_weight=half).coef_
+    np.testing.assert_allclose(CoordinateAscent(**parameters).fit(data.select(range(20))).coef_, weighted)
+    assert not np.allclose(CoordinateAscent(**parameters).fit(data).coef_, weighted)
 
 
-def test_what_cannot_be_learnt_from_is_refused() -> None:
+def test_invalid_data_and_parameters_raise() -> None:
     X, qid = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) // 10
     with pytest.raises(DataError, match="no query counts under ndcg@10:paper"):
         CoordinateAscent(metric="ndcg@10").fit(X, np.arange(20) % 3 / 4, qid=qid)
-    for option in ("n_restarts", "max_iter", "n_steps"):
+    for parameter in ("n_restarts", "max_iter", "n_steps"):
         with pytest.raises(ValueError, match="give a whole number of at least 1"):
-            CoordinateAscent().set_params(**{option: 0}).fit(X, np.arange(20) % 3, qid=qid)
+            CoordinateAscent().set_params(**{parameter: 0}).fit(X, np.arange(20) % 3, qid=qid)
     with pytest.raises(ValueError, match="initial_step is 0; give a number above 0"):
         CoordinateAscent(initial_step=0).fit(X, np.arange(20) % 3, qid=qid)
 
 
-def test_a_feature_that_counts_against_relevance_and_one_that_is_constant() -> None:
+def test_a_negatively_correlated_feature_and_a_constant_one() -> None:
     y = np.arange(40) % 2
     X = np.column_stack([np.full(40, 3.0), -y.astype(float)])
     ranker = CoordinateAscent(random_state=0).fit(X, y, qid=np.arange(40) // 4)

@@ -1,4 +1,4 @@
-"""ES-Rank and its sisters: a literal evolution, starting points, and what options do."""
+"""ESRank and its variants: a literal evolution, initial weights, and the effect of parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from directranker import DataError, Metric, RankingDataset, TrainingWarning, eva
 from directranker.rankers import ESRank, IESRRank, IESVMRank, RankSVM
 from directranker.rankers.linear import base as linear
 from directranker.rankers.linear import evolution
-from directranker.rankers.linear.evolution import STEPS
+from directranker.rankers.linear.evolution import STEP_DISTRIBUTIONS
 from directranker.rankers.rounds import RoundRecord
 
 QUICK: dict[str, Any] = {"n_generations": 60, "random_state": 0, "validation_fraction": None}
@@ -26,7 +26,7 @@ def data() -> RankingDataset:
     return example_dataset().select(range(40))
 
 
-def literal_ndcg(labels: list[float], scores: list[float], k: int = 10) -> float:
+def compute_literal_ndcg(labels: list[float], scores: list[float], k: int = 10) -> float:
     order = sorted(range(len(labels)), key=lambda row: -scores[row])
     gains = [float(labels[row] >= 1) for row in order]
     reached, best = (
@@ -36,71 +36,71 @@ def literal_ndcg(labels: list[float], scores: list[float], k: int = 10) -> float
     return reached / best if best else math.nan
 
 
-def literal_fitness(data: RankingDataset, weights: list[float]) -> float:
+def compute_literal_fitness(data: RankingDataset, weights: list[float]) -> float:
     values = []
     for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         rows = range(start, stop)
         scores = [sum(w * float(x) for w, x in zip(weights, data.features[row], strict=True)) for row in rows]
-        values.append(literal_ndcg([float(data.relevance[row]) for row in rows], scores))
+        values.append(compute_literal_ndcg([float(data.relevance[row]) for row in rows], scores))
     return float(np.nanmean(values))
 
 
-def literal_evolution(data: RankingDataset, steps: str, generations: int, seed: int) -> list[float]:
+def run_literal_evolution(data: RankingDataset, steps: str, generations: int, seed: int) -> list[float]:
     rng = np.random.default_rng((seed, 13))
     parent = [1.0] * data.n_features
-    fitness, again = literal_fitness(data, parent), False
+    fitness, again = compute_literal_fitness(data, parent), False
     for _ in range(generations):
         if not again:
             count = int(rng.integers(1, len(parent) + 1))
-            chosen = sorted(rng.choice(len(parent), count, replace=False))
+            columns = sorted(rng.choice(len(parent), count, replace=False))
             if steps == "gaussian":
                 sizes = rng.standard_normal(count).tolist()
             else:
                 exponents = [min(max(e, -5), 5) for e in rng.standard_cauchy(count)]
                 sizes = [n * math.exp(e) for n, e in zip(rng.standard_normal(count), exponents, strict=True)]
         child = list(parent)
-        for weight, size in zip(chosen, sizes, strict=True):
+        for weight, size in zip(columns, sizes, strict=True):
             child[weight] += size
-        childs_fitness = literal_fitness(data, child)
-        again = childs_fitness > fitness
+        child_fitness = compute_literal_fitness(data, child)
+        again = child_fitness > fitness
         if again:
-            parent, fitness = child, childs_fitness
+            parent, fitness = child, child_fitness
     return parent
 
 
 @pytest.mark.parametrize("steps", ["gaussian", "cauchy"])
-def test_weights_are_those_of_the_literal_evolution(steps: str, data: RankingDataset) -> None:
+def test_weights_equal_the_literal_evolution(steps: str, data: RankingDataset) -> None:
     few = data.select(range(10))
     options: dict[str, Any] = {"metric": "ndcg@10", "transform": "none", "validation_fraction": None}
     ranker = ESRank(step_distribution=steps, n_generations=40, random_state=5, **options).fit(few)
-    expected = literal_evolution(few, steps, 40, seed=5)
+    expected = run_literal_evolution(few, steps, 40, seed=5)
     np.testing.assert_allclose(ranker.coef_, expected, rtol=1e-9)
-    assert ranker.history_[-1].fitness == pytest.approx(literal_fitness(few, expected))
+    assert ranker.history_[-1].fitness == pytest.approx(compute_literal_fitness(few, expected))
     assert ranker.best_round_ > 0
 
 
-def test_successful_steps_are_taken_again(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    draws: list[Any] = []
-    draw = evolution.draw_change
+def test_successful_mutations_are_repeated(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutations: list[Any] = []
+    sample = evolution.sample_mutation
 
-    def noted(*arguments: Any) -> Any:
-        draws.append(draw(*arguments))
-        return draws[-1]
+    def record_mutation(*arguments: Any) -> Any:
+        mutations.append(sample(*arguments))
+        return mutations[-1]
 
-    monkeypatch.setattr(evolution, "draw_change", noted)
+    monkeypatch.setattr(evolution, "sample_mutation", record_mutation)
     parents: list[Any] = []
-    succeeded_by = evolution.Parent.succeeded_by_child
+    try_mutation = evolution.Parent.try_mutation
 
-    def watched(self: Any, *change: Any) -> bool:
-        before, success = self.coef, succeeded_by(self, *change)
+    def record_parent(self: Any, *change: Any) -> bool:
+        before, success = self.coef, try_mutation(self, *change)
         parents.append((before, self.coef, change, success))
         return success
 
-    monkeypatch.setattr(evolution.Parent, "succeeded_by_child", watched)
+    monkeypatch.setattr(evolution.Parent, "try_mutation", record_parent)
     ESRank(**QUICK).fit(data)
     failures = sum(not success for *_, success in parents[:-1])
     assert 0 < failures < len(parents) - 2
-    assert len(draws) == 1 + failures
+    assert len(mutations) == 1 + failures
     for (_, _, change, success), (before, after, next_change, next_success) in pairwise(parents):
         assert (next_change[1] is change[1]) == success
         moved = before.copy()
@@ -110,7 +110,7 @@ def test_successful_steps_are_taken_again(data: RankingDataset, monkeypatch: pyt
 
 @pytest.mark.parametrize("kind", [ESRank, IESRRank, IESVMRank])
 @pytest.mark.parametrize("metric", ["ndcg@10", "map", "p@5:graded", Metric("err", 10)])
-def test_fitness_never_falls_and_is_the_metric(kind: Any, metric: Any, data: RankingDataset) -> None:
+def test_fitness_never_decreases_and_equals_the_metric(kind: Any, metric: Any, data: RankingDataset) -> None:
     ranker = kind(metric=metric, **QUICK).fit(data)
     fitness = [record.fitness for record in ranker.history_]
     assert np.all(np.diff(fitness) >= 0)
@@ -124,7 +124,7 @@ def test_fitness_never_falls_and_is_the_metric(kind: Any, metric: Any, data: Ran
     assert start.history_ == []
 
 
-def test_starting_points(data: RankingDataset) -> None:
+def test_initial_weights(data: RankingDataset) -> None:
     start: dict[str, Any] = {"n_generations": 0, "transform": "standard", "validation_fraction": None}
     equal = ESRank(**start).fit(data)
     np.testing.assert_array_equal(equal.coef_, np.ones(data.n_features))
@@ -137,7 +137,7 @@ def test_starting_points(data: RankingDataset) -> None:
     np.testing.assert_allclose(IESVMRank(**start).fit(data).coef_, svm / np.abs(svm).mean(), rtol=1e-9)
 
 
-def test_equally_good_regressions_take_the_shortest() -> None:
+def test_collinear_regression_has_the_smallest_norm() -> None:
     rng = np.random.default_rng(0)
     column = rng.normal(size=(30, 1))
     X = np.hstack([column, column, np.full((30, 1), 3.0), rng.normal(size=(30, 1))])
@@ -147,8 +147,8 @@ def test_equally_good_regressions_take_the_shortest() -> None:
     assert abs(coef[2]) < 1e-6
 
 
-def test_every_option_changes_something(data: RankingDataset) -> None:
-    plain = ESRank(**QUICK).fit(data)
+def test_every_parameter_has_an_effect(data: RankingDataset) -> None:
+    expected = ESRank(**QUICK).fit(data)
     changes: list[dict[str, Any]] = [
         {"metric": "map"},
         {"init": "regression"},
@@ -163,14 +163,14 @@ def test_every_option_changes_something(data: RankingDataset) -> None:
     ]
     for change in changes:
         other = ESRank(**(QUICK | change)).fit(data)
-        assert not np.array_equal(other.coef_, plain.coef_), change
+        assert not np.array_equal(other.coef_, expected.coef_), change
     held_out = ESRank(**(QUICK | {"validation_fraction": 0.4})).fit(data)
     assert [type(record.metric) for record in held_out.history_] == [float] * 60
     assert ESRank(**QUICK, patience=4).fit(data).stopped_ == "early_stopping"
-    assert plain.stopped_ == "max_iter"
+    assert expected.stopped_ == "max_iter"
 
 
-def test_the_best_parent_on_the_validation_part_is_kept() -> None:
+def test_the_parent_with_the_best_validation_metric_is_kept() -> None:
     train, vali = example_dataset().select(range(60)).split(0.5, random_state=0)
     options: dict[str, Any] = {"metric": "ndcg@10", "random_state": 0, "transform": "none"}
     options["validation_fraction"] = None
@@ -183,7 +183,9 @@ def test_the_best_parent_on_the_validation_part_is_kept() -> None:
     np.testing.assert_array_equal(ranker.coef_, shorter.coef_)
 
 
-def test_the_start_is_kept_where_no_child_is_better_on_the_validation_part(data: RankingDataset) -> None:
+def test_the_initial_weights_are_kept_if_no_child_improves_the_validation_metric(
+    data: RankingDataset,
+) -> None:
     first_column = data.features[:, :1]
     X = np.hstack([first_column, -first_column])
     y = (first_column[:, 0] > np.median(first_column)) * 1.0
@@ -193,13 +195,13 @@ def test_the_start_is_kept_where_no_child_is_better_on_the_validation_part(data:
     np.testing.assert_array_equal(ranker.coef_, [1, 1])
 
 
-def test_weights_of_queries_count_in_the_fitness(data: RankingDataset) -> None:
+def test_query_weights_are_used_in_the_fitness(data: RankingDataset) -> None:
     some = np.arange(data.n_queries) % 2 == 0
     options: dict[str, Any] = QUICK | {"transform": "none"}
     for kind in (ESRank, IESRRank):
-        part = kind(**options).fit(data.select(np.flatnonzero(some)))
+        alone = kind(**options).fit(data.select(np.flatnonzero(some)))
         weighted = kind(**options).fit(data, sample_weight=some.astype(float))
-        np.testing.assert_allclose(weighted.coef_, part.coef_, rtol=1e-6)
+        np.testing.assert_allclose(weighted.coef_, alone.coef_, rtol=1e-6)
     rng = np.random.default_rng(0)
     per_row = rng.uniform(size=data.n_documents)
     means = [per_row[a:b].mean() for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
@@ -209,20 +211,20 @@ def test_weights_of_queries_count_in_the_fitness(data: RankingDataset) -> None:
 
 
 @pytest.mark.parametrize("transform", ["none", "standard", "query-z-score"])
-def test_rows_in_any_order_and_tables_in_blocks(
+def test_row_order_and_blocks_do_not_matter(
     transform: str, data: RankingDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = QUICK | {"transform": transform, "validation_fraction": 0.3}
     whole = ESRank(**options).fit(data)
-    place = np.concatenate([np.arange(n) for n in np.diff(data.offsets)])
-    mixed = np.lexsort((data.qid, place))  # the first of each query, the second of each, …
-    X, y, qid = data.features[mixed], data.relevance[mixed], data.qid[mixed]
+    position = np.concatenate([np.arange(n) for n in np.diff(data.offsets)])
+    interleaved = np.lexsort((data.qid, position))  # the first of each query, the second of each, …
+    X, y, qid = data.features[interleaved], data.relevance[interleaved], data.qid[interleaved]
     np.testing.assert_allclose(ESRank(**options).fit(X, y, qid=qid).coef_, whole.coef_, rtol=1e-6)
-    monkeypatch.setattr(linear, "SCORED_ROWS", 50)
+    monkeypatch.setattr(linear, "ROWS_PER_BLOCK", 50)
     np.testing.assert_array_equal(ESRank(**options).fit(data).coef_, whole.coef_)
 
 
-def test_ctrl_c_keeps_the_parent_so_far(data: RankingDataset) -> None:
+def test_ctrl_c_keeps_the_current_parent(data: RankingDataset) -> None:
     def interrupt(record: RoundRecord) -> None:
         if record.round == 9:
             signal.raise_signal(signal.SIGINT)
@@ -234,20 +236,20 @@ def test_ctrl_c_keeps_the_parent_so_far(data: RankingDataset) -> None:
 
 
 @pytest.mark.parametrize("kind", [ESRank, IESRRank, IESVMRank])
-def test_data_that_says_little(kind: Any) -> None:
+def test_degenerate_data(kind: Any) -> None:
     same = np.repeat([[1.0, 1.0], [2.0, 2.0]], 3, axis=0)  # within each query
     constant = kind(**QUICK).fit(same, [0, 1, 2, 0, 1, 2], qid=[0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(constant.coef_, [1, 1])
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(20, 3)), np.zeros(20), np.repeat([0, 1, 2, 3], [1, 9, 9, 1])
-    y[:3] = 1  # one query of one relevant document, one of two classes, two without a relevant one
+    y[:3] = 1  # one query with one document, one with two classes, two without a relevant document
     X[:3, 0] = 9.0
     ranker = kind(**QUICK).fit(X, y, qid=qid)
     assert np.isfinite(ranker.coef_).all()
     assert ranker.history_[-1].fitness == 1
 
 
-def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
+def test_missing_values_are_left_to_the_transform(data: RankingDataset) -> None:
     X = data.features.copy()
     X[::5, 1] = np.nan
     with pytest.raises(DataError, match="X has nan in row 0, column 1 after the transform Unchanged"):
@@ -255,7 +257,7 @@ def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
     ESRank(**QUICK, transform="standard").fit(X, data.relevance, qid=data.qid)
 
 
-def test_labels_of_which_the_metric_sees_nothing(data: RankingDataset) -> None:
+def test_labels_with_a_constant_metric(data: RankingDataset) -> None:
     small = data.relevance / 10
     binary = ESRank(**QUICK, metric="ndcg@10")
     for labels, reason in ((small, "no query counts"), (data.relevance + 1, "every order of the documents")):
@@ -280,14 +282,14 @@ def test_labels_of_which_the_metric_sees_nothing(data: RankingDataset) -> None:
         ({"random_state": "x"}, "random_state is 'x'; give None, a whole number"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], message: str, data: RankingDataset) -> None:
+def test_invalid_parameters_raise(options: dict[str, Any], message: str, data: RankingDataset) -> None:
     with pytest.raises(ValueError, match=message):
         ESRank(**options).fit(data)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", STEP_DISTRIBUTIONS)
 def test_steps_are_symmetric_and_bounded(name: str) -> None:
-    sizes = STEPS[name](np.random.default_rng(0), 100_000)
+    sizes = STEP_DISTRIBUTIONS[name](np.random.default_rng(0), 100_000)
     assert np.isfinite(sizes).all()
     assert np.median(sizes) == pytest.approx(0, abs=0.02)
     far = np.mean(np.abs(sizes) > 10)
@@ -295,10 +297,10 @@ def test_steps_are_symmetric_and_bounded(name: str) -> None:
     assert np.abs(sizes).max() <= 6 * math.exp(5)
 
 
-def test_levy_steps_have_their_index() -> None:
-    sizes = np.abs(STEPS["levy"](np.random.default_rng(0), 10**6))
-    share_beyond = [np.mean(sizes > bound) for bound in (10, 80)]
-    assert share_beyond[0] / share_beyond[1] == pytest.approx(8**1.5, rel=0.1)
+def test_levy_steps_have_the_right_tail_index() -> None:
+    sizes = np.abs(STEP_DISTRIBUTIONS["levy"](np.random.default_rng(0), 10**6))
+    tail_fractions = [np.mean(sizes > bound) for bound in (10, 80)]
+    assert tail_fractions[0] / tail_fractions[1] == pytest.approx(8**1.5, rel=0.1)
     beta = 1.5
     sigma = math.gamma(1 + beta) * math.sin(math.pi * beta / 2)
     sigma /= math.gamma((1 + beta) / 2) * beta * 2 ** ((beta - 1) / 2)

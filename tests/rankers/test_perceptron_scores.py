@@ -212,7 +212,7 @@ def test_per_query_transforms_get_whole_queries(ranker: Any, monkeypatch: pytest
     data = example_dataset().select(range(20))
     ranker.fit(data)
     expected = ranker.predict(data)
-    monkeypatch.setattr(linear, "SCORED_ROWS", 7)
+    monkeypatch.setattr(linear, "ROWS_PER_BLOCK", 7)
     monkeypatch.setattr(net_ranker, "MAX_ENCODED_BYTES", 7 * 4 * data.n_features)
     monkeypatch.setattr(perceptron_scores, "BLOCK_ROWS", 7)
     np.testing.assert_array_equal(ranker.predict(data), expected)

@@ -1,4 +1,4 @@
-"""RankSVM: the weights of other solvers on explicit pairs, closed forms, and a gap that is a proof."""
+"""RankSVM: compared with other solvers on explicit pairs and with closed forms; the gap is a bound."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def data() -> RankingDataset:
     return RankingDataset.from_arrays(Standard().fit_transform(raw.features), raw.relevance, qid=raw.qid)
 
 
-def pair_differences(data: RankingDataset, pairs: str = "all") -> tuple[Any, Any]:
-    """x_i − x_j for each pair of the data as it is, and the pair's query."""
+def compute_pair_differences(data: RankingDataset, pairs: str = "all") -> tuple[Any, Any]:
+    """Compute x_i − x_j of each pair of the unencoded data, and the query of the pair."""
     table = pair_table(data.relevance, data.offsets, pairs=pairs)
     X = data.features.astype(np.float64)
     return X[table.higher] - X[table.lower], table.query
 
 
-def literal_objective(
+def compute_literal_objective(
     coef: Any, data: RankingDataset, *, cost: str, alpha: float, weights: Any, pairs: str = "all"
 ) -> float:
-    missing = np.maximum(0, 1 - pair_differences(data, pairs)[0] @ coef)
-    return float(alpha / 2 * coef @ coef + weights @ (missing**2 if cost == "squared_hinge" else missing))
+    hinge = np.maximum(0, 1 - compute_pair_differences(data, pairs)[0] @ coef)
+    return float(alpha / 2 * coef @ coef + weights @ (hinge**2 if cost == "squared_hinge" else hinge))
 
 
-def pair_weights(query: Any, reduction: str, query_weight: Any) -> Any:
-    """What each pair weighs in the objective."""
+def compute_pair_weights(query: Any, reduction: str, query_weight: Any) -> Any:
+    """Compute the weight of each pair in the objective."""
     counts = np.bincount(query)
     if reduction == "sum":
         return query_weight[query]
@@ -46,8 +46,8 @@ def pair_weights(query: Any, reduction: str, query_weight: Any) -> Any:
     return query_weight[query] / counts[query] / query_weight[np.unique(query)].sum()
 
 
-def svm_on_pairs(differences: Any, weights: Any, alpha: float) -> Any:
-    """scikit-learn's SVM with the squared hinge, every pair in both directions."""
+def fit_svm_on_pairs(differences: Any, weights: Any, alpha: float) -> Any:
+    """Fit scikit-learn's SVM with the squared hinge to every pair in both directions."""
     both_ways, sides = np.concatenate([differences, -differences]), np.repeat([1, -1], len(differences))
     svm = LinearSVC(
         loss="squared_hinge", C=1 / alpha, fit_intercept=False, tol=1e-8, max_iter=10**5, dual=False
@@ -55,25 +55,29 @@ def svm_on_pairs(differences: Any, weights: Any, alpha: float) -> Any:
     return svm.fit(both_ways, sides, sample_weight=np.tile(weights / 2, 2)).coef_[0]
 
 
-def quadratic_program_of_pairs(differences: Any, weights: Any, alpha: float) -> Any:
-    """The dual of the hinge: maximise Σ a − ‖Σ a (x_i − x_j)‖² / (2 alpha) with 0 ≤ a ≤ weight."""
+def solve_dual_of_pairs(differences: Any, weights: Any, alpha: float) -> Any:
+    """Solve the dual of the hinge: maximise Σ a − ‖Σ a (x_i − x_j)‖² / (2 alpha) with 0 ≤ a ≤ weight."""
 
-    def negative_dual(a: Any) -> tuple[float, Any]:
-        pull = differences.T @ a
-        return float(pull @ pull / (2 * alpha) - a.sum()), differences @ pull / alpha - 1
+    def compute_negative_dual(a: Any) -> tuple[float, Any]:
+        weighted_sum = differences.T @ a
+        return float(
+            weighted_sum @ weighted_sum / (2 * alpha) - a.sum()
+        ), differences @ weighted_sum / alpha - 1
 
     bounds = [(0, weight) for weight in weights]
     options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 0, "gtol": 1e-9, "maxcor": 50}
-    found = minimize(negative_dual, weights / 2, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return differences.T @ found.x / alpha
+    result = minimize(
+        compute_negative_dual, weights / 2, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return differences.T @ result.x / alpha
 
 
 @pytest.mark.parametrize(
-    ("cost", "oracle"), [("squared_hinge", svm_on_pairs), ("hinge", quadratic_program_of_pairs)]
+    ("cost", "oracle"), [("squared_hinge", fit_svm_on_pairs), ("hinge", solve_dual_of_pairs)]
 )
 @pytest.mark.parametrize(("reduction", "alpha"), [("sum", 5.0), ("pairs", 0.01), ("queries", 0.05)])
 @pytest.mark.parametrize("pairs", ["all", "adjacent"])
-def test_weights_are_those_of_a_solver_on_explicit_pairs(
+def test_weights_equal_a_solver_on_explicit_pairs(
     cost: str, oracle: Any, reduction: str, alpha: float, pairs: str, data: RankingDataset
 ) -> None:
     few = data.select(range(4))
@@ -81,12 +85,12 @@ def test_weights_are_those_of_a_solver_on_explicit_pairs(
     options: dict[str, Any] = {"cost": cost, "alpha": alpha, "reduction": reduction, "pairs": pairs}
     ranker = RankSVM(transform="none", tol=1e-6, **options).fit(few, sample_weight=query_weight)
     assert ranker.stopped_ == "converged"
-    differences, query = pair_differences(few, pairs)
-    weights = pair_weights(query, reduction, query_weight)
+    differences, query = compute_pair_differences(few, pairs)
+    weights = compute_pair_weights(query, reduction, query_weight)
     expected = oracle(differences, weights, alpha)
     np.testing.assert_allclose(ranker.coef_, expected, atol=0.01 * np.abs(expected).max())
     ours, theirs = (
-        literal_objective(coef, few, cost=cost, alpha=alpha, weights=weights, pairs=pairs)
+        compute_literal_objective(coef, few, cost=cost, alpha=alpha, weights=weights, pairs=pairs)
         for coef in (ranker.coef_, expected)
     )
     assert theirs * (1 - 1e-3) <= ours <= theirs * (1 + 1e-6)
@@ -95,20 +99,20 @@ def test_weights_are_those_of_a_solver_on_explicit_pairs(
 
 @pytest.mark.parametrize("cost", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("max_iter", [2, 4, 7])
-def test_the_gap_is_a_proof(cost: str, max_iter: int, data: RankingDataset) -> None:
+def test_the_gap_bounds_the_distance_to_the_minimum(cost: str, max_iter: int, data: RankingDataset) -> None:
     options: dict[str, Any] = {"cost": cost, "alpha": 0.01, "transform": "none", "reduction": "pairs"}
     early = RankSVM(max_iter=max_iter, tol=1e-9, **options).fit(data)
     best = RankSVM(tol=1e-7, **options).fit(data)
-    n_pairs = len(pair_differences(data)[0])
-    value, least = (
-        literal_objective(coef, data, cost=cost, alpha=0.01, weights=np.full(n_pairs, 1 / n_pairs))
+    n_pairs = len(compute_pair_differences(data)[0])
+    value, minimum = (
+        compute_literal_objective(coef, data, cost=cost, alpha=0.01, weights=np.full(n_pairs, 1 / n_pairs))
         for coef in (early.coef_, best.coef_)
     )
     assert early.stopped_ == "max_iter"
     assert early.n_rounds_ == max_iter
-    assert least <= value <= least * (1 + early.gap_)
+    assert minimum <= value <= minimum * (1 + early.gap_)
     if np.isfinite(early.gap_):
-        assert early.gap_ < 100 * (value / least - 1) + 1
+        assert early.gap_ < 100 * (value / minimum - 1) + 1
 
 
 @pytest.mark.parametrize("difference", [0.3, 2.0, 8.0])
@@ -120,7 +124,7 @@ def test_one_pair_by_hand(difference: float) -> None:
     assert hinge.coef_[0] == pytest.approx(min(difference / alpha, 1 / difference), rel=1e-2)
 
 
-def test_rows_weigh_their_pairs(data: RankingDataset) -> None:
+def test_row_weights_are_used(data: RankingDataset) -> None:
     weights = np.ones(data.n_documents)
     weights[::3] = 0.0
     kept = weights > 0
@@ -131,16 +135,16 @@ def test_rows_weigh_their_pairs(data: RankingDataset) -> None:
     assert not np.allclose(weighted.coef_, RankSVM(**exact).fit(data).coef_, rtol=1e-2)
 
 
-def test_rounds_are_told_and_lead_down(data: RankingDataset) -> None:
-    told: list[RoundRecord] = []
-    ranker = RankSVM(callbacks=[told.append]).fit(data)
-    assert told == ranker.history_
-    assert ranker.n_rounds_ == len(told) > 3
-    assert np.all(np.diff([record.fitness for record in told]) >= 0)
+def test_callbacks_see_every_round_and_the_objective_decreases(data: RankingDataset) -> None:
+    records: list[RoundRecord] = []
+    ranker = RankSVM(callbacks=[records.append]).fit(data)
+    assert records == ranker.history_
+    assert ranker.n_rounds_ == len(records) > 3
+    assert np.all(np.diff([record.fitness for record in records]) >= 0)
     assert ranker.gap_ <= 1e-4 < RankSVM(tol=0.1).fit(data).gap_ <= 0.1
 
 
-def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
+def test_ctrl_c_keeps_the_current_weights(data: RankingDataset) -> None:
     def interrupt(record: RoundRecord) -> None:
         if record.round == 3:
             signal.raise_signal(signal.SIGINT)
@@ -151,23 +155,23 @@ def test_ctrl_c_keeps_what_there_is(data: RankingDataset) -> None:
     np.testing.assert_array_equal(ranker.coef_, RankSVM(max_iter=3).fit(data).coef_)
 
 
-def test_nothing_to_tell_documents_apart_by() -> None:
+def test_identical_documents_get_zero_weights() -> None:
     same = np.repeat([[1.0, 1.0], [2.0, 2.0]], 3, axis=0)  # within each query
     ranker = RankSVM().fit(same, [0, 1, 2, 0, 1, 2], qid=[0, 0, 0, 1, 1, 1])
     assert ranker.coef_.tolist() == [0, 0]
     assert (ranker.gap_, ranker.n_rounds_, ranker.stopped_) == (0, 0, "converged")
 
 
-def test_a_tolerance_beyond_the_precision_of_numbers() -> None:
+def test_a_tolerance_below_floating_point_precision_warns() -> None:
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
-    with pytest.warns(TrainingWarning, match=r"stopped at gap_=.*, above tol=1e-17: .* take a larger"):
+    with pytest.warns(TrainingWarning, match=r"stopped at gap_=.*, above tol=1e-17: .* use a larger"):
         ranker = RankSVM(cost="hinge", tol=1e-17).fit(X, y, qid=qid)
     assert ranker.stopped_ == "precision"
-    assert 0 < ranker.gap_ < 1e-5  # of the best weights, not of the last ones
+    assert 0 < ranker.gap_ < 1e-5  # of the best weights, not of the last
 
 
-def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
+def test_missing_values_are_left_to_the_transform(data: RankingDataset) -> None:
     X = data.features.copy()
     X[::5, 1] = np.nan
     with pytest.raises(DataError, match="X has nan in row 0, column 1 after the transform Unchanged"):
@@ -188,6 +192,6 @@ def test_missing_values_go_by_the_transform(data: RankingDataset) -> None:
         ({"transform": "log"}, "transform 'log' is unknown"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], message: str, data: RankingDataset) -> None:
+def test_invalid_parameters_raise(options: dict[str, Any], message: str, data: RankingDataset) -> None:
     with pytest.raises(ValueError, match=message):
         RankSVM(**options).fit(data)

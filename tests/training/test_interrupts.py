@@ -152,8 +152,8 @@ def test_bins_are_scored_in_large_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_coordinate_ascent_ends_within_a_round(data: RankingDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     n_calls = [0]
-    wrapper = press_ctrl_c_in(ScoredSplit.fitness_of_steps, 3, n_calls)
-    monkeypatch.setattr(ScoredSplit, "fitness_of_steps", wrapper)
+    wrapper = press_ctrl_c_in(ScoredSplit.compute_fitness_of_steps, 3, n_calls)
+    monkeypatch.setattr(ScoredSplit, "compute_fitness_of_steps", wrapper)
     with pytest.warns(TrainingWarning, match="interrupted in round 1"):
         ranker = CoordinateAscent(random_state=0).fit(data)
     assert n_calls == [3] < [data.n_features]

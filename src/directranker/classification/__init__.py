@@ -1,4 +1,4 @@
-"""Classes from an order: boundaries between neighbours in a sorted list, a classifier trained on pairs."""
+"""Classes from an order: boundaries in sorted scores, and a classifier trained on pairs."""
 
 from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.order_classifier import OrderClassifier

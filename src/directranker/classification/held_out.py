@@ -1,8 +1,8 @@
-"""Scores by a ranker of rows that it did not learn from, for thresholds and probabilities to come from.
+"""Scores of held-out rows, from which thresholds and probabilities are fitted.
 
-Where all classes have rows enough, a part of them is held out. Where one is rare, its rows are too dear for
-that: each part is held out in turn from a ranker of its own, and the ranker itself learns from all rows. The
-scores of the others are brought to its scale, by mean and deviation over all rows.
+If all classes have enough rows, a fraction of the rows is held out. If a class is rare, its rows are too
+valuable for that: the ranker is trained on all rows, and each fold is scored by a further ranker that is
+trained without it. The scores of these rankers are matched to the main ranker's mean and standard deviation.
 
 >>> from directranker.rankers import RankSVM
 >>> table, codes = np.arange(40, dtype=np.float32)[:, None], np.repeat([0, 1], [36, 4])
@@ -19,24 +19,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from directranker.arrays import Features, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 
-__all__ = ["HeldOut", "score_held_out"]
+__all__ = ["HeldOutScores", "score_held_out"]
 
-ENOUGH = 10  # rows of each class among those held out, below which each part is held out in turn
-MAX_PARTS = 5  # each is a training more
+MIN_ROWS_PER_CLASS = 10  # in a held-out split; with fewer rows there is cross-validation
+MAX_FOLDS = 5  # each needs another training
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """A fitted ranker, and rows with their scores on its scale."""
+class HeldOutScores:
+    """A fitted ranker, and the scores of held-out rows on its scale."""
 
     ranker: Any
     rows: IntArray
-    scores: NDArray[np.float64]
+    scores: FloatArray
 
 
 def score_held_out(
@@ -46,41 +45,41 @@ def score_held_out(
     *,
     calibration_fraction: float,
     seed: int,
-) -> HeldOut:
-    """Fit and score; `new_ranker` makes one for so many rows, of the rows this fraction is held out.
+) -> HeldOutScores:
+    """Fit a ranker and score rows that it was not trained on; `new_ranker(n_rows)` makes a ranker.
 
-    Classes are in all parts in equal shares. Where that cannot be, all rows are learnt from and scored.
+    Splits are stratified by class. If a class is too small for that, all rows are used for both.
     """
     rows, counts = np.arange(len(codes)), np.bincount(codes)
-    n_parts = min(MAX_PARTS, max(2, round(1 / calibration_fraction)), int(counts.min()))
-    if n_parts >= 2 and calibration_fraction * counts.min() < ENOUGH:
-        return _each_in_turn(new_ranker, table, codes, n_parts, seed)
-    if (1 - calibration_fraction) * counts.min() < 1 or n_parts < 2:
+    n_folds = min(MAX_FOLDS, max(2, round(1 / calibration_fraction)), int(counts.min()))
+    if n_folds >= 2 and calibration_fraction * counts.min() < MIN_ROWS_PER_CLASS:
+        return _cross_validate(new_ranker, table, codes, n_folds, seed)
+    if (1 - calibration_fraction) * counts.min() < 1 or n_folds < 2:
         ranker = new_ranker(len(rows)).fit(table, codes)
-        return HeldOut(ranker, rows, _scores(ranker, table))
-    seen, held_out = (
-        np.sort(part)
-        for part in train_test_split(
+        return HeldOutScores(ranker, rows, _score(ranker, table))
+    train, held_out = (
+        np.sort(split)
+        for split in train_test_split(
             rows, test_size=calibration_fraction, stratify=codes, random_state=seed % 2**32
         )
     )
-    ranker = new_ranker(len(seen)).fit(table[seen], codes[seen])
-    return HeldOut(ranker, held_out, _scores(ranker, table[held_out]))
+    ranker = new_ranker(len(train)).fit(table[train], codes[train])
+    return HeldOutScores(ranker, held_out, _score(ranker, table[held_out]))
 
 
-def _each_in_turn(
-    new_ranker: Callable[[int], Any], table: Features, codes: IntArray, n_parts: int, seed: int
-) -> HeldOut:
+def _cross_validate(
+    new_ranker: Callable[[int], Any], table: Features, codes: IntArray, n_folds: int, seed: int
+) -> HeldOutScores:
     ranker = new_ranker(len(codes)).fit(table, codes)
-    of_all = _scores(ranker, table)
+    scores_of_all = _score(ranker, table)
     scores = np.empty(len(codes))
-    parts = StratifiedKFold(n_parts, shuffle=True, random_state=seed % 2**32)
-    for seen, held_out in parts.split(table, codes):
-        own = _scores(new_ranker(len(seen)).fit(table[seen], codes[seen]), table)
-        scores[held_out] = (own[held_out] - own.mean()) / (own.std() or 1.0)
-    return HeldOut(ranker, np.arange(len(codes)), scores * of_all.std() + of_all.mean())
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed % 2**32)
+    for train, held_out in folds.split(table, codes):
+        fold_scores = _score(new_ranker(len(train)).fit(table[train], codes[train]), table)
+        scores[held_out] = (fold_scores[held_out] - fold_scores.mean()) / (fold_scores.std() or 1.0)
+    return HeldOutScores(ranker, np.arange(len(codes)), scores * scores_of_all.std() + scores_of_all.mean())
 
 
-def _scores(ranker: Any, table: Features) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = ranker.predict(table).astype(np.float64)
+def _score(ranker: Any, table: Features) -> FloatArray:
+    scores: FloatArray = ranker.predict(table).astype(np.float64)
     return scores

@@ -1,20 +1,22 @@
-"""Where sorted scores thin out between two crowds: the compiled search for the clearest valley.
+"""Compiled search for the clearest valley in the density of sorted scores.
 
-A window of `n` neighbouring gaps that is `width` wide holds documents of density n / width. Where the density
-has only one top, a window V is, on one of its sides, not thinner than any window there: on that side the
-density falls away from V. So V is a valley only if a window to its left *and* one to its right are denser.
-How surprising that is follows from order alone, whatever the density: among equally dense windows of v and l
-gaps the share V takes of both widths is Beta(v, l), and where V's is the denser one a larger share is rarer
-still. Its tail is that of a binomial, and Chernoff bounds it:
+A window of `n` consecutive gaps with total width `width` has the density n / width. If the density is
+unimodal, then on at least one side of any window V the density falls away from V, so no window on that side
+is denser than V. So V is a valley only if a window to its left *and* one to its right are denser. The
+probability of that under a unimodal density depends on order alone: for equally dense windows of v and l
+gaps, the fraction of the total width that belongs to V is Beta(v, l); if V is the denser one, a larger
+fraction is less likely still. The tail of the Beta distribution is that of a binomial, with the Chernoff
+bound
 
-    P(share ≥ x) = P(Bin(v + l − 1, x) ≤ v − 1) ≤ exp(−(v + l − 1) · KL((v − 1)/(v + l − 1) ‖ x))
+    P(fraction ≥ x) = P(Bin(v + l − 1, x) ≤ v − 1) ≤ exp(−(v + l − 1) · KL((v − 1)/(v + l − 1) ‖ x))
 
-which is exact for a single gap, v = 1. Windows have 1, 2, 3, 4, 6, 9, 13, … gaps, so that both a bare gap
-between few documents and a thin stretch of many are seen, and nearly all documents of a small crowd count.
+which is exact for a single gap, v = 1. Window sizes are 1, 2, 3, 4, 6, 9, 13, … gaps. So the search finds
+both a single gap between few documents and a thin region of many, and nearly all documents of a small mode
+count.
 
 >>> scores = np.array([0.0, 1.0, 2.0, 3.0, 20.0, 21.0, 22.0, 23.0])
->>> start, stop, log_chance = clearest_valley(scores, 0, 7)
->>> start, stop, round(log_chance, 2)  # 3 gaps of 1 against one of 17: 3·log(3/20)
+>>> start, stop, log_probability = find_clearest_valley(scores, 0, 7)
+>>> start, stop, round(log_probability, 2)  # 3 gaps of 1 against one of 17: 3·log(3/20)
 (3, 4, -5.69)
 """
 
@@ -23,59 +25,57 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.compilation import compiled
 
-__all__ = ["clearest_valley", "log_chance_of_share", "log_chance_of_valley", "next_size"]
-
-Scores = NDArray[np.float64]
+__all__ = ["bound_log_probability", "compute_valley_log_probability", "find_clearest_valley", "next_size"]
 
 
 @compiled
 def next_size(n: int) -> int:
-    """The next larger window: half as many gaps again."""
+    """Return the next larger window size: half as many gaps again."""
     return n + max(1, n // 2)
 
 
 @compiled
-def log_chance_of_share(v: int, width: float, n_others: int, width_of_others: float) -> float:
-    """The logarithm of the bound above: v gaps as wide as `width` beside equally dense others."""
+def bound_log_probability(v: int, width: float, n_others: int, width_of_others: float) -> float:
+    """Compute the logarithm of the bound above for v gaps of total `width` beside equally dense others."""
     n = v + n_others - 1
-    share = width / (width + width_of_others)
-    if share * n <= v - 1:
+    fraction = width / (width + width_of_others)
+    if fraction * n <= v - 1:
         return 0.0
-    logarithm = n_others * math.log((1.0 - share) * n / n_others)
+    logarithm = n_others * math.log((1.0 - fraction) * n / n_others)
     if v > 1:
-        logarithm += (v - 1) * math.log(share * n / (v - 1))
+        logarithm += (v - 1) * math.log(fraction * n / (v - 1))
     return logarithm
 
 
 @compiled
-def log_chance_of_valley(scores: Scores, first: int, start: int, stop: int, last: int) -> float:
-    """The same for the valley from document `start` to `stop` against the densest windows on both sides.
+def compute_valley_log_probability(scores: FloatArray, first: int, start: int, stop: int, last: int) -> float:
+    """Bound the log probability of the valley `start` to `stop` against the densest windows on both sides.
 
-    The windows lie between the documents `first` and `start`, and between `stop` and `last`.
+    The windows are between the documents `first` and `start`, and between `stop` and `last`.
     """
     v, width = stop - start, scores[stop] - scores[start]
     larger = -np.inf
     for low, high in ((first, start), (stop, last)):
-        least, n = 0.0, 1
+        smallest, n = 0.0, 1
         while n <= high - low:
             densest = np.inf
-            for place in range(low, high - n + 1):
-                densest = min(densest, scores[place + n] - scores[place])
-            least = min(least, log_chance_of_share(v, width, n, densest))
+            for index in range(low, high - n + 1):
+                densest = min(densest, scores[index + n] - scores[index])
+            smallest = min(smallest, bound_log_probability(v, width, n, densest))
             n = next_size(n)
-        larger = max(larger, least)
+        larger = max(larger, smallest)
     return larger
 
 
 @compiled
-def clearest_valley(scores: Scores, first: int, last: int) -> tuple[int, int, float]:
-    """Start, stop and logarithm of the chance of the least likely valley among documents `first` to `last`.
+def find_clearest_valley(scores: FloatArray, first: int, last: int) -> tuple[int, int, float]:
+    """Find the least probable valley among documents `first` to `last`: start, stop, log probability.
 
-    The scores are ascending and no two are equal. Without a valley, start and stop are `first`.
+    The scores must be strictly ascending. Without a valley, start and stop are `first`.
     """
     n_gaps = last - first
     left, right = np.empty(n_gaps + 1), np.empty(n_gaps + 1)
@@ -89,17 +89,17 @@ def clearest_valley(scores: Scores, first: int, last: int) -> tuple[int, int, fl
             for start in range(first + n, last - v):
                 densest = min(densest, scores[start] - scores[start - n])
                 width = scores[start + v] - scores[start]
-                left[start - first] = min(left[start - first], log_chance_of_share(v, width, n, densest))
+                left[start - first] = min(left[start - first], bound_log_probability(v, width, n, densest))
             densest = np.inf
             for stop in range(last - n, first + v, -1):
                 densest = min(densest, scores[stop + n] - scores[stop])
                 width = scores[stop] - scores[stop - v]
-                place = stop - v - first
-                right[place] = min(right[place], log_chance_of_share(v, width, n, densest))
+                index = stop - v - first
+                right[index] = min(right[index], bound_log_probability(v, width, n, densest))
             n = next_size(n)
-        for place in range(1, n_gaps - v):
-            larger = max(left[place], right[place])
+        for index in range(1, n_gaps - v):
+            larger = max(left[index], right[index])
             if larger < best:
-                best_start, best_stop, best = first + place, first + place + v, larger
+                best_start, best_stop, best = first + index, first + index + v, larger
         v = next_size(v)
     return best_start, best_stop, best

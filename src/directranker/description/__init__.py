@@ -1,1 +1,1 @@
-"""A neutral description of a fitted model that exports read: columns and layers, or trees."""
+"""A neutral description of a fitted model, which all exports read: columns and layers, or trees."""

@@ -1,14 +1,10 @@
-"""What all exports read: a ranker as columns and layers, or as trees."""
+"""The neutral model that all exports read: encoded columns and layers, or trees."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from directranker.arrays import Float32Array, IntArray
+from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.description.columns import Columns
 
 __all__ = ["IDENTITY", "Layer", "LayerNorm", "Model", "Net", "Tree", "Trees"]
@@ -37,31 +33,31 @@ class Layer:
 
 @dataclass(frozen=True)
 class Net:
-    """A sum of `head` times what the layers make of the columns; without layers a linear ranker."""
+    """A weighted sum, by `head`, of the output of the layers; without layers, a linear ranker."""
 
     feature_names: tuple[str, ...]
     columns: tuple[Columns, ...]
     n_columns: int
     layers: tuple[Layer, ...]
-    head: NDArray[Any]
-    """float32 behind layers; float64 in a linear ranker, which sums in float64."""
+    head: Float32Array | FloatArray
+    """float32 after layers; float64 in a linear ranker, which sums in float64."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """x ≤ threshold goes left, more goes right; a child below 0 is the leaf −child − 1."""
+    """A decision tree: x ≤ threshold goes left, else right; a child below 0 is the leaf −child − 1."""
 
     feature: IntArray
-    threshold: NDArray[np.float64]
+    threshold: FloatArray
     left: IntArray
     right: IntArray
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
+    missing_left: BoolArray
+    value: FloatArray
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The sum of the values of the leaves that a document comes to."""
+    """A sum of the leaf values that a document reaches in each tree."""
 
     feature_names: tuple[str, ...]
     trees: tuple[Tree, ...]

@@ -1,4 +1,4 @@
-"""A transform per feature, chosen from the training part.
+"""Choose a transform for each feature from the training split.
 
 >>> generator = np.random.default_rng(0)
 >>> X = np.column_stack([generator.normal(size=200), np.exp(generator.normal(size=200, scale=3))])
@@ -12,22 +12,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from directranker.arrays import IntArray
+from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.data.grouping import Grouping, group_by_query, resolve_query_ids
 from directranker.encoding.base import RowTransform
-from directranker.encoding.blocks import Block, Table, over_queries, over_rows, working_copy
+from directranker.encoding.blocks import Table, copy_block, map_query_tiles, map_row_blocks
 from directranker.encoding.moments import (
     Moments,
-    Vector,
-    block_moments,
-    extremes_of_queries,
-    merged,
+    compute_block_moments,
+    compute_range_per_query,
+    merge_moments,
     rescale,
 )
 from directranker.encoding.scaling import signed_log
@@ -37,27 +36,27 @@ __all__ = ["AS_IS", "SIGNED_LOG", "STANDARD", "AutoTransform"]
 
 AS_IS, SIGNED_LOG, STANDARD = "as is", "signed-log", "standard"
 
-# No feature of only 0 and 1 gains more than -log(log 2), and for those the logarithm changes nothing.
-GAIN_OF_HEAVY_TAILS = -np.log(np.log(2))
+# The supremum of the gain of a 0/1 feature, for which the logarithm changes nothing.
+MIN_GAIN = -np.log(np.log(2))
 
 
 class AutoTransform(RowTransform):
-    """Per feature what suits it best, judged by the training part alone.
+    """Choose the best transform for each feature, from the training split alone.
 
-    - `as is`: all values lie in [0, 1] and the feature is normalised per query: in most queries where it
-      varies, its lowest value is 0 and its highest 1 (within 0.001). Needs `qid`. A feature that is 0
-      everywhere, as normalising leaves a constant one, is kept too.
-    - `signed-log`: a heavy tail: the signed logarithm brings the feature nearer to a normal distribution,
+    - `as is`: all values are in [0, 1] and the feature is normalised per query: in most queries where it
+      varies, its minimum is 0 and its maximum 1 (within 0.001). Needs `qid`. A feature that is 0
+      everywhere, which is what per-query normalisation makes of a constant feature, is kept too.
+    - `signed-log`: a heavy tail. The signed logarithm brings the feature closer to a normal distribution,
       by a gain in log-likelihood per value (Box and Cox, 1964) of more than -log(log 2) ≈ 0.37, which no
       feature of only 0 and 1 can reach. For l = sign(x)·log(1 + |x|) the gain is
-      log σ(x) - log σ(l) - mean |l|. A heavy tail far below 1 stays, as the logarithm would not change it.
+      log σ(x) - log σ(l) - mean |l|. A heavy tail far below 1 is not detected, because log(1 + x) ≈ x there.
     - `standard`: everything else.
 
-    NaN becomes 0: the mean, or the lowest value where the feature is kept as is. It does not count in
-    `fit`. A feature that is constant or missing in the training part becomes 0.
+    NaN becomes 0: the mean, or the minimum if the feature is kept as is. `fit` ignores NaN. A feature that
+    is constant or all missing in the training split becomes 0.
 
-    Fitted: `choices_`, one of the words above per feature; `centre_` and `width_`, by which the feature
-    or its logarithm is rescaled.
+    Fitted attributes: `choices_`, one of the names above per feature; `centre_` and `width_`, by which the
+    feature or its logarithm is rescaled.
 
     >>> X, qid = [[0.0, 3.0], [1.0, 4.0], [1.0, 5.0], [0.0, 3.0]], [1, 1, 2, 2]
     >>> AutoTransform().fit(X, qid=qid).choices_
@@ -65,30 +64,30 @@ class AutoTransform(RowTransform):
     """
 
     def fit(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Choose and learn a transform per feature; only with `qid` is one found to be query-normalised."""
-        table = self._checked(X, reset=True)
-        raw, logarithms, mean_size = _moments_with_logarithms(table)
-        with_heavy_tail = _gain_of_logarithm(raw, logarithms, mean_size) > GAIN_OF_HEAVY_TAILS
-        normalised = np.zeros(table.shape[1], dtype=bool)
+        """Choose and fit a transform per feature; `qid` is needed to detect per-query normalisation."""
+        table = self._validate(X, reset=True)
+        raw, logarithms, mean_size = _compute_moments_with_logarithms(table)
+        has_heavy_tail = _compute_gain_of_logarithm(raw, logarithms, mean_size) > MIN_GAIN
+        is_normalised = np.zeros(table.shape[1], dtype=bool)
         qid = resolve_query_ids(X, qid)
         if qid is not None:
-            normalised = _normalised_by_query(table, group_by_query(qid, n_rows=len(table)))
-        choose = [normalised, with_heavy_tail]
-        self.choices_ = np.select(choose, [AS_IS, SIGNED_LOG], STANDARD).tolist()
-        self.centre_ = np.select(choose, [np.zeros_like(raw.mean), logarithms.mean], raw.mean)
-        self.width_ = np.select(choose, [np.ones_like(raw.mean), logarithms.deviation], raw.deviation)
+            is_normalised = _detect_query_normalisation(table, group_by_query(qid, n_rows=len(table)))
+        conditions = [is_normalised, has_heavy_tail]
+        self.choices_ = np.select(conditions, [AS_IS, SIGNED_LOG], STANDARD).tolist()
+        self.centre_ = np.select(conditions, [np.zeros_like(raw.mean), logarithms.mean], raw.mean)
+        self.width_ = np.select(conditions, [np.ones_like(raw.mean), logarithms.deviation], raw.deviation)
         return self
 
     def describe(self) -> str:
-        """What was chosen, in words: `40 features as is, 6 features standard`."""
+        """Summarise the choices: `40 features as is, 6 features standard`."""
         check_is_fitted(self)
         counts = Counter(self.choices_).most_common()
         return ", ".join(f"{n} feature{'s' if n > 1 else ''} {choice}" for choice, n in counts)
 
-    def _encode(self, block: Block) -> NDArray[Any]:
-        with_heavy_tail = np.flatnonzero(np.array(self.choices_) == SIGNED_LOG)
+    def _encode(self, block: FloatArray) -> Float32Array:
+        has_heavy_tail = np.flatnonzero(np.array(self.choices_) == SIGNED_LOG)
         prepared = block.copy()
-        prepared[:, with_heavy_tail] = signed_log(block[:, with_heavy_tail])
+        prepared[:, has_heavy_tail] = signed_log(block[:, has_heavy_tail])
         return rescale(prepared, self.centre_, self.width_)
 
     def _check_fitted(self, n_features: int) -> None:
@@ -101,42 +100,45 @@ class AutoTransform(RowTransform):
             raise ValueError("choices_ of AutoTransform has an unknown name")
 
 
-def _moments_with_logarithms(table: Table) -> tuple[Moments, Moments, Vector]:
-    """Moments of the features and of their signed logarithms, and the logarithms' mean size."""
+def _compute_moments_with_logarithms(table: Table) -> tuple[Moments, Moments, FloatArray]:
+    """Compute the moments of features and of their signed logarithms, and the mean |logarithm|."""
 
-    def both(rows: slice) -> tuple[Moments, Moments, Vector]:
-        block = working_copy(table, rows)
+    def process_block(rows: slice) -> tuple[Moments, Moments, FloatArray]:
+        block = copy_block(table, rows)
         logarithms = signed_log(block)
-        return block_moments(block), block_moments(logarithms), np.nansum(np.abs(logarithms), axis=0)
+        size = np.nansum(np.abs(logarithms), axis=0)
+        return compute_block_moments(block), compute_block_moments(logarithms), size
 
-    raw, logarithms, sizes = zip(*over_rows(both, len(table)), strict=True)
-    total = merged(raw)
-    return total, merged(logarithms), np.sum(sizes, axis=0) / np.maximum(total.n_values, 1)
+    raw, logarithms, sizes = zip(*map_row_blocks(process_block, len(table)), strict=True)
+    total = merge_moments(raw)
+    return total, merge_moments(logarithms), np.sum(sizes, axis=0) / np.maximum(total.n_values, 1)
 
 
-def _gain_of_logarithm(raw: Moments, logarithms: Moments, mean_size: Vector) -> Vector:
+def _compute_gain_of_logarithm(raw: Moments, logarithms: Moments, mean_size: FloatArray) -> FloatArray:
     varies = (raw.deviation > 0) & (logarithms.deviation > 0)
     ratio = np.ones_like(mean_size)
     np.divide(raw.deviation, logarithms.deviation, out=ratio, where=varies)
-    gain: Vector = np.log(ratio) - mean_size
+    gain: FloatArray = np.log(ratio) - mean_size
     return gain
 
 
-def _normalised_by_query(table: Table, grouping: Grouping) -> NDArray[np.bool_]:
-    """Which features lie in [0, 1] and span it in most queries where they vary."""
+def _detect_query_normalisation(table: Table, grouping: Grouping) -> BoolArray:
+    """Detect the features with all values in [0, 1] that span [0, 1] in most queries where they vary."""
     n_varying, n_spanning = np.zeros(table.shape[1]), np.zeros(table.shape[1])
     low, high = np.full(table.shape[1], np.inf), np.full(table.shape[1], -np.inf)
 
-    def of_tile(rows: slice | IntArray, columns: slice, offsets: IntArray) -> tuple[Block, Block]:
-        return extremes_of_queries(working_copy(table, rows, columns), offsets)
+    def process_tile(
+        rows: slice | IntArray, columns: slice, offsets: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return compute_range_per_query(copy_block(table, rows, columns), offsets)
 
-    for columns, (lows, highs) in over_queries(of_tile, grouping, n_columns=table.shape[1]):
+    for columns, (lows, highs) in map_query_tiles(process_tile, grouping, n_columns=table.shape[1]):
         n_varying[columns] += (lows < highs).sum(axis=0)
         n_spanning[columns] += ((lows <= 0.001) & (highs >= 0.999)).sum(axis=0)
         low[columns] = np.minimum(low[columns], lows.min(axis=0))
         high[columns] = np.maximum(high[columns], highs.max(axis=0))
-    in_unit_range = (low >= 0) & (high <= 1)
-    spans_it = (n_varying > 0) & (n_spanning > n_varying / 2)
-    always_zero = (low == 0) & (high == 0)
-    normalised: NDArray[np.bool_] = always_zero | (in_unit_range & spans_it)
-    return normalised
+    is_in_unit_range = (low >= 0) & (high <= 1)
+    spans_unit_range = (n_varying > 0) & (n_spanning > n_varying / 2)
+    is_always_zero = (low == 0) & (high == 0)
+    is_normalised: BoolArray = is_always_zero | (is_in_unit_range & spans_unit_range)
+    return is_normalised

@@ -1,9 +1,9 @@
-"""What every feature transform promises.
+"""The base classes of all feature transforms.
 
-It is a scikit-learn transformer: `fit` learns from the training part alone, `transform` gives a float32
-array in C order, whatever came in (NumPy, pandas, polars, anything with `__array__`). Query ids may always
-be given and are routed by default, so a transform can be changed without changing the code around it.
-Numbers must fit float32; NaN means "missing" and each transform says what becomes of it.
+A transform is a scikit-learn transformer: `fit` uses the training split alone, `transform` returns a float32
+array in C order for any array-like input (NumPy, pandas, polars, anything with `__array__`). Every transform
+accepts `qid`, and metadata routing passes it by default, so you can switch transforms without changing
+other code. Values must fit float32. NaN means "missing"; each transform documents its output for NaN.
 
 >>> class Halved(RowTransform):
 ...     def _encode(self, block):
@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from directranker.arrays import Float32Array, FloatArray
 from directranker.data.checking import locate_non_numeric_column
-from directranker.encoding.blocks import Block, Encoded, Table, encode_rows, over_rows
+from directranker.encoding.blocks import Table, encode_rows, map_row_blocks
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
 from directranker.fitted_checks import check_fitted_inputs
@@ -34,40 +36,40 @@ __all__ = ["FeatureTransform", "RowTransform"]
 
 
 class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """The base of all transforms: input checked in one place, what is learnt from a table in `_fit`."""
+    """Base class of all transforms; it validates the input, and a subclass fits a table in `_fit`."""
 
     _rules: ClassVar[Mapping[str, Constraint]] = {}
-    """What parameters may be, by name."""
+    """The valid values of each parameter, by name."""
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
     def fit(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Learn from the training part; `y` is never used, `qid` only by transforms that say so."""
-        self._fit(self._checked(X, reset=True))
+        """Fit to the training split; `y` is ignored, and `qid` too unless the transform documents its use."""
+        self._fit(self._validate(X, reset=True))
         return self
 
     @abstractmethod
-    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:
-        """Encode rows by what `fit` learnt; nothing is learnt from them."""
+    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Float32Array:
+        """Encode rows with the fitted transform."""
 
-    def fit_transform(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Encoded:
-        """Learn from the training part and encode it."""
+    def fit_transform(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Float32Array:
+        """Fit to the training split and encode it."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
     def _fit(self, table: Table) -> None:
-        """Set the fitted attributes: arrays and plain values, so that they can be saved as such."""
+        """Set the fitted attributes; only arrays, numbers, strings and lists, so that they can be saved."""
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        """Take over fitted attributes that a file held; raise a ValueError if they do not fit together."""
+    def _restore(self, state: Mapping[str, object]) -> None:
+        """Set fitted attributes that were read from a file; raise a ValueError if they are inconsistent."""
         for name, value in state.items():
             setattr(self, name, value)
         self._check_fitted(check_fitted_inputs(self))
 
     def _check_fitted(self, n_features: int) -> None:
-        """Check whatever a compiled kernel would trust."""
+        """Check the type and shape of each fitted array that a compiled kernel reads."""
 
-    def _checked(self, X: ArrayLike, *, reset: bool) -> Table:
+    def _validate(self, X: ArrayLike, *, reset: bool) -> Table:
         if reset:
             check_parameters(self, self._rules)
         else:
@@ -76,10 +78,10 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
             table: Table = validate_data(
                 self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
             )
-        over_rows(lambda rows: self._refuse_too_large(table, rows), len(table))
+        map_row_blocks(lambda rows: self._check_float32_range(table, rows), len(table))
         return table
 
-    def _refuse_too_large(self, table: Table, rows: slice) -> None:
+    def _check_float32_range(self, table: Table, rows: slice) -> None:
         too_large = np.abs(table[rows]) > FLOAT32_MAX
         if not too_large.any():
             return
@@ -91,7 +93,7 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
             "give finite numbers that fit float32, or NaN where a value is missing"
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
@@ -99,15 +101,15 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
 
 
 class RowTransform(FeatureTransform):
-    """The base of transforms that encode each row by itself: a subclass encodes a block (`_encode`)."""
+    """Base class of transforms that encode each row independently; a subclass implements `_encode`."""
 
-    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Encoded:  # noqa: ARG002
-        """Encode rows by what `fit` learnt; nothing is learnt from them."""
-        table = self._checked(X, reset=False)
+    def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Float32Array:  # noqa: ARG002
+        """Encode rows with the fitted transform; `qid` is ignored."""
+        table = self._validate(X, reset=False)
         return encode_rows(table, self._encode, n_columns=self._n_columns_out())
 
     @abstractmethod
-    def _encode(self, block: Block) -> NDArray[Any]:
+    def _encode(self, block: FloatArray) -> FloatArray | Float32Array:
         """Encode a block of rows."""
 
     def _n_columns_out(self) -> int:

@@ -1,9 +1,9 @@
-"""Mean and deviation of each feature, and the one formula that rescales by them.
+"""Mean and standard deviation of each feature, and the formula that rescales by them.
 
-Means and squared deviations are updated value by value (Welford, 1962) and merged block by block (Chan,
-Golub and LeVeque, 1979): stable for any offset, and exactly 0 deviation for a constant feature.
+Means and sums of squared deviations are updated value by value (Welford, 1962) and merged block by block
+(Chan, Golub and LeVeque, 1979): numerically stable for any offset, and exactly 0 for a constant feature.
 
->>> moments_of_columns(np.array([[1.0, 5.0], [3.0, np.nan]])).deviation.tolist()
+>>> compute_moments(np.array([[1.0, 5.0], [3.0, np.nan]])).deviation.tolist()
 [1.0, 0.0]
 >>> rescale(np.array([[4.0, 5.0], [np.nan, 9.0]]), np.array([2.0, 5.0]), np.array([1.0, 0.0])).tolist()
 [[2.0, 0.0], [0.0, 0.0]]
@@ -16,40 +16,37 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import Float32Array, FloatArray, IntArray
 from directranker.compilation import compiled
-from directranker.encoding.blocks import Block, Encoded, Table, over_rows, working_copy
+from directranker.encoding.blocks import Table, copy_block, map_row_blocks
 
 __all__ = [
     "FLOAT32_MAX",
     "Moments",
-    "Vector",
-    "block_moments",
-    "extremes",
-    "extremes_of_queries",
-    "merged",
-    "moments_of_columns",
-    "queries_to_unit_range",
-    "queries_to_z_scores",
+    "compute_block_moments",
+    "compute_moments",
+    "compute_range",
+    "compute_range_per_query",
+    "merge_moments",
     "rescale",
+    "scale_queries_to_unit_range",
+    "standardise_queries",
 ]
 
-Vector = NDArray[np.float64]
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class Moments(NamedTuple):
-    """Of each feature: how many values it has, their mean, and their summed squared deviation."""
+    """The number of values, the mean and the sum of squared deviations of each feature."""
 
-    n_values: Vector
-    mean: Vector
-    squares: Vector
+    n_values: FloatArray
+    mean: FloatArray
+    squares: FloatArray
 
     @property
-    def deviation(self) -> Vector:
-        """The standard deviation of each feature; 0 where it has no values.
+    def deviation(self) -> FloatArray:
+        """The standard deviation of each feature; 0 for a feature without values.
 
         >>> Moments(np.array([4.0]), np.array([1.0]), np.array([36.0])).deviation.tolist()
         [3.0]
@@ -57,47 +54,50 @@ class Moments(NamedTuple):
         return np.sqrt(self.squares / np.maximum(self.n_values, 1))
 
 
-def moments_of_columns(table: Table, prepare: Callable[[Block], Block] = lambda block: block) -> Moments:
-    """The moments of each feature of a table, or of what `prepare` makes of it; NaN does not count."""
-    parts = over_rows(lambda rows: block_moments(prepare(working_copy(table, rows))), len(table))
-    return merged(parts)
+def compute_moments(
+    table: Table, prepare: Callable[[FloatArray], FloatArray] = lambda block: block
+) -> Moments:
+    """Compute the moments of each feature after `prepare`; NaN is ignored."""
+    return merge_moments(
+        map_row_blocks(lambda rows: compute_block_moments(prepare(copy_block(table, rows))), len(table))
+    )
 
 
-def block_moments(block: Block) -> Moments:
-    """The moments of each column of a block.
+def compute_block_moments(block: FloatArray) -> Moments:
+    """Compute the moments of each column of a block.
 
-    >>> block_moments(np.array([[1.0], [3.0]])).mean.tolist()
+    >>> compute_block_moments(np.array([[1.0], [3.0]])).mean.tolist()
     [2.0]
     """
     return Moments(*_welford(block))
 
 
-def merged(parts: Sequence[Moments]) -> Moments:
-    """The moments of all rows from the moments of their parts.
+def merge_moments(blocks: Sequence[Moments]) -> Moments:
+    """Merge the moments of blocks into the moments of all their rows.
 
-    >>> parts = [block_moments(np.array([[1.0]])), block_moments(np.array([[3.0]]))]
-    >>> merged(parts).mean.tolist()
+    >>> blocks = [compute_block_moments(np.array([[1.0]])), compute_block_moments(np.array([[3.0]]))]
+    >>> merge_moments(blocks).mean.tolist()
     [2.0]
     """
-    return reduce(_merged_pair, parts)
+    return reduce(_merge_pair, blocks)
 
 
-def _merged_pair(left: Moments, right: Moments) -> Moments:
+def _merge_pair(left: Moments, right: Moments) -> Moments:
     n_values = left.n_values + right.n_values
-    share = right.n_values / np.maximum(n_values, 1)
+    fraction = right.n_values / np.maximum(n_values, 1)
     distance = right.mean - left.mean
-    squares = left.squares + right.squares + distance**2 * left.n_values * share
-    return Moments(n_values, left.mean + distance * share, squares)
+    squares = left.squares + right.squares + distance**2 * left.n_values * fraction
+    return Moments(n_values, left.mean + distance * fraction, squares)
 
 
 @compiled
-def _welford(block: Block) -> tuple[Vector, Vector, Vector]:
+def _welford(block: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     n_rows, n_columns = block.shape
     n_values, mean, squares = np.zeros(n_columns), np.zeros(n_columns), np.zeros(n_columns)
     for row in range(n_rows):
         for column in range(n_columns):
             value = block[row, column]
-            if value == value:  # noqa: PLR0124 - NaN is the one value unlike itself
+            if value == value:  # noqa: PLR0124 - False only for NaN
                 n_values[column] += 1
                 distance = value - mean[column]
                 mean[column] += distance / n_values[column]
@@ -106,10 +106,10 @@ def _welford(block: Block) -> tuple[Vector, Vector, Vector]:
 
 
 @compiled
-def extremes(block: Block) -> tuple[Vector, Vector]:
-    """Lowest and highest value of each column; (inf, -inf) where all are NaN.
+def compute_range(block: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute the minimum and maximum of each column; (inf, -inf) if all values are NaN.
 
-    >>> low, high = extremes(np.array([[1.0], [np.nan], [3.0]]))
+    >>> low, high = compute_range(np.array([[1.0], [np.nan], [3.0]]))
     >>> low.tolist(), high.tolist()
     ([1.0], [3.0])
     """
@@ -124,8 +124,8 @@ def extremes(block: Block) -> tuple[Vector, Vector]:
 
 
 @compiled
-def rescale(block: Block, centre: Vector, width: Vector) -> Encoded:
-    """(value − centre) / width, kept in the range of float32; 0 for NaN and where the width is 0."""
+def rescale(block: FloatArray, centre: FloatArray, width: FloatArray) -> Float32Array:
+    """Compute (value − centre) / width, clipped to the range of float32; 0 for NaN and for a width of 0."""
     n_rows, n_columns = block.shape
     rescaled = np.empty((n_rows, n_columns), dtype=np.float32)
     for row in range(n_rows):
@@ -138,30 +138,30 @@ def rescale(block: Block, centre: Vector, width: Vector) -> Encoded:
 
 
 @compiled
-def extremes_of_queries(block: Block, offsets: IntArray) -> tuple[Block, Block]:
-    """Lowest and highest value of each column in each query, (n_queries, n_columns) each.
+def compute_range_per_query(block: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Compute the minimum and maximum of each column in each query, (n_queries, n_columns) each.
 
-    >>> low, high = extremes_of_queries(np.array([[1.0], [2.0], [3.0]]), np.array([0, 2, 3]))
+    >>> low, high = compute_range_per_query(np.array([[1.0], [2.0], [3.0]]), np.array([0, 2, 3]))
     >>> low.tolist(), high.tolist()
     ([[1.0], [3.0]], [[2.0], [3.0]])
     """
     n_queries = len(offsets) - 1
     lows, highs = np.empty((n_queries, block.shape[1])), np.empty((n_queries, block.shape[1]))
     for query in range(n_queries):
-        lows[query], highs[query] = extremes(block[offsets[query] : offsets[query + 1]])
+        lows[query], highs[query] = compute_range(block[offsets[query] : offsets[query + 1]])
     return lows, highs
 
 
 @compiled
-def queries_to_unit_range(block: Block, offsets: IntArray) -> Encoded:
-    """Each column rescaled from its lowest to its highest value in each query.
+def scale_queries_to_unit_range(block: FloatArray, offsets: IntArray) -> Float32Array:
+    """Rescale each column in each query to [0, 1].
 
     >>> block = np.array([[2.0], [4.0], [7.0]])
-    >>> queries_to_unit_range(block, np.array([0, 2, 3])).ravel().tolist()
+    >>> scale_queries_to_unit_range(block, np.array([0, 2, 3])).ravel().tolist()
     [0.0, 1.0, 0.0]
     """
     rescaled = np.empty(block.shape, dtype=np.float32)
-    low, high = extremes_of_queries(block, offsets)
+    low, high = compute_range_per_query(block, offsets)
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
         rescaled[start:stop] = rescale(block[start:stop], low[query], high[query] - low[query])
@@ -169,11 +169,11 @@ def queries_to_unit_range(block: Block, offsets: IntArray) -> Encoded:
 
 
 @compiled
-def queries_to_z_scores(block: Block, offsets: IntArray) -> Encoded:
-    """Each column rescaled by its mean and standard deviation in each query.
+def standardise_queries(block: FloatArray, offsets: IntArray) -> Float32Array:
+    """Rescale each column in each query to mean 0 and standard deviation 1.
 
     >>> block = np.array([[2.0], [4.0], [7.0]])
-    >>> queries_to_z_scores(block, np.array([0, 2, 3])).ravel().tolist()
+    >>> standardise_queries(block, np.array([0, 2, 3])).ravel().tolist()
     [-1.0, 1.0, 0.0]
     """
     rescaled = np.empty(block.shape, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Transforms by name, as rankers and the command line take them.
+"""Look up transforms by name, as rankers and the command line do.
 
 >>> as_transform("standard")
 Standard()
@@ -42,31 +42,24 @@ TRANSFORMS: Mapping[str, type[FeatureTransform]] = MappingProxyType(
         "none": Unchanged,
     }
 )
-"""The transforms by their short names."""
+"""The transforms by name."""
 
 
-def as_transform(transform: str | Any) -> Any:
-    """A new, unfitted transform from its name, or from a transformer, which itself stays as it is.
+def as_transform(transform: object) -> Any:
+    """Return a new, unfitted transform from a name or from a transformer, which is cloned.
 
-    Any scikit-learn transformer will do; query ids reach it only if it asks for them.
+    Rankers pass `qid` to `fit` and `transform`, so a transformer must accept it.
 
     >>> as_transform(PiecewiseLinear(n_bins=4))
     PiecewiseLinear(n_bins=4)
     """
     if isinstance(transform, str):
-        return _class_named(transform)()
+        if transform not in TRANSFORMS:
+            raise ValueError(describe_unknown_name("transform", transform, TRANSFORMS))
+        return TRANSFORMS[transform]()
     if isinstance(transform, type) or not (hasattr(transform, "fit") and hasattr(transform, "transform")):
+        names = ", ".join(map(repr, TRANSFORMS))
         raise TypeError(
-            f"transform is {transform!r}; give one of {_names()} or a transformer with fit and transform"
+            f"transform is {transform!r}; give one of {names} or a transformer with fit and transform"
         )
     return clone(transform)
-
-
-def _class_named(name: str) -> type[FeatureTransform]:
-    if name in TRANSFORMS:
-        return TRANSFORMS[name]
-    raise ValueError(describe_unknown_name("transform", name, TRANSFORMS))
-
-
-def _names() -> str:
-    return ", ".join(map(repr, TRANSFORMS))

@@ -1,8 +1,8 @@
-"""Features to a normal distribution by their quantiles, as in the paper.
+"""Map features to a normal distribution by their quantiles, as in the paper.
 
-The DirectRanker's published results take each feature to a normal distribution with σ = 1/3, so that
-almost all values lie in [-1, 1]. A value goes to its place among the training values, a probability, and
-from there to the point of the normal distribution with that probability below it.
+The DirectRanker's published results map each feature to a normal distribution with σ = 1/3, so that almost
+all values are in [-1, 1]. A value is mapped to its cumulative probability among the training values, and that
+to the normal quantile of the same probability.
 
 >>> X = np.array([[1.0], [2.0], [400.0], [8000.0], [160000.0]])
 >>> QuantileNormal().fit(X).transform([[2.0], [400.0], [8000.0]]).ravel().round(3)
@@ -11,42 +11,38 @@ array([-0.225,  0.   ,  0.225], dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import compiled
 from directranker.encoding.base import RowTransform
-from directranker.encoding.blocks import Block, Table
-from directranker.encoding.moments import Vector
-from directranker.encoding.quantiles import RandomState, column_quantiles, sampled_rows
+from directranker.encoding.blocks import Table
+from directranker.encoding.quantiles import RandomState, compute_quantiles, sample_rows
 from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import SEED, above, check_parameters, integer, or_none
 
 __all__ = ["QuantileNormal"]
 
-# The normal distribution is cut where scikit-learn cuts it, at about ±5.2 standard deviations.
-LOWEST_PROBABILITY = float(1e-7 - np.spacing(1))
+# scikit-learn clips here too, at about ±5.2 standard deviations.
+MIN_PROBABILITY = float(1e-7 - np.spacing(1))
 
 
 class QuantileNormal(RowTransform):
-    """Each feature to a normal distribution with standard deviation `scale`, by quantiles.
+    """Map each feature to a normal distribution with standard deviation `scale`, by quantiles.
 
-    As scikit-learn's `QuantileTransformer(output_distribution="normal")` times `scale`: linear between
-    quantiles, the middle of a run of equal quantiles, the lowest and highest training value (and all
-    beyond) at the ends, about ±5.2·`scale`. Unlike it, features on a tiny scale are not taken for
-    constant.
+    Equal to scikit-learn's `QuantileTransformer(output_distribution="normal")` times `scale`: linear between
+    quantiles, the middle of a run of equal quantiles; the minimum and maximum of the training values (and
+    everything beyond) become about ±5.2·`scale`. Unlike scikit-learn, it does not treat features on a tiny
+    scale as constant.
 
-    NaN becomes 0, the median, and does not count in `fit`. A feature that is constant or missing in the
-    training part becomes 0.
+    NaN becomes 0, the median, and is ignored in `fit`. A feature that is constant or all missing in the
+    training split becomes 0.
 
-    `n_quantiles` are learnt (fewer where there are fewer rows), from at most `subsample` rows drawn by
-    `random_state`; None takes all.
+    There are `n_quantiles` quantiles (fewer if there are fewer rows), computed on at most `subsample` rows,
+    sampled with `random_state`; None uses all rows.
 
-    Fitted: `quantiles_` (n_quantiles, n_features) and their probabilities `references_`.
+    Fitted attributes: `quantiles_` (n_quantiles, n_features) and their probabilities `references_`.
 
     >>> transform = QuantileNormal().fit([[1.0], [2.0], [4.0]])
     >>> transform.transform([[2.0], [float("nan")], [3.0]]).ravel().round(3)
@@ -74,13 +70,15 @@ class QuantileNormal(RowTransform):
         self.random_state = random_state
 
     def _fit(self, table: Table) -> None:
-        sample = sampled_rows(table, limit=self.subsample, random_state=self.random_state)
+        sample = sample_rows(table, limit=self.subsample, random_state=self.random_state)
         self.references_ = np.linspace(0, 1, min(self.n_quantiles, len(sample)))
-        self.quantiles_ = column_quantiles(sample, len(self.references_))
+        self.quantiles_ = compute_quantiles(sample, len(self.references_))
 
-    def _encode(self, block: Block) -> NDArray[Any]:
-        places = _places(block, np.ascontiguousarray(self.quantiles_.T), self.references_)
-        return ndtri(np.clip(places, LOWEST_PROBABILITY, 1 - LOWEST_PROBABILITY)) * self.scale  # type: ignore[no-any-return]
+    def _encode(self, block: FloatArray) -> FloatArray:
+        probabilities = _compute_probabilities(
+            block, np.ascontiguousarray(self.quantiles_.T), self.references_
+        )
+        return ndtri(np.clip(probabilities, MIN_PROBABILITY, 1 - MIN_PROBABILITY)) * self.scale  # type: ignore[no-any-return]
 
     def _check_fitted(self, n_features: int) -> None:
         references = getattr(self, "references_", None)
@@ -93,59 +91,62 @@ class QuantileNormal(RowTransform):
 
 
 @compiled
-def _places(block: Block, quantiles: Block, references: Vector) -> Block:
-    """Where values lie among their feature's quantiles, in [0, 1]; the middle if nothing is known."""
-    places = np.full(block.shape, 0.5)
+def _compute_probabilities(block: FloatArray, quantiles: FloatArray, references: FloatArray) -> FloatArray:
+    """Compute the cumulative probability of each value; 0.5 for NaN and for a constant feature."""
+    probabilities = np.full(block.shape, 0.5)
     for column in range(block.shape[1]):
-        ladder = quantiles[column]
-        if ladder[0] < ladder[-1]:
-            places[:, column] = _places_on(ladder, block[:, column].copy(), references)
-    return places
+        if quantiles[column][0] < quantiles[column][-1]:
+            probabilities[:, column] = _interpolate_probabilities(
+                quantiles[column], block[:, column].copy(), references
+            )
+    return probabilities
 
 
 @compiled
-def _places_on(ladder: Vector, values: Vector, references: Vector) -> Vector:
-    middles = _middles_of_runs(ladder, references)
-    rungs = _rungs_below(ladder, values)
-    places = np.empty(len(values))
+def _interpolate_probabilities(
+    quantiles: FloatArray, values: FloatArray, references: FloatArray
+) -> FloatArray:
+    middles = _find_middles_of_runs(quantiles, references)
+    indices = _find_last_not_above(quantiles, values)
+    probabilities = np.empty(len(values))
     for row in range(len(values)):
-        value, rung = values[row], rungs[row]
+        value, index = values[row], indices[row]
         if np.isnan(value):
-            places[row] = 0.5
-        elif value <= ladder[0]:
-            places[row] = 0.0
-        elif value >= ladder[-1]:
-            places[row] = 1.0
-        elif value == ladder[rung]:
-            places[row] = middles[rung]
+            probabilities[row] = 0.5
+        elif value <= quantiles[0]:
+            probabilities[row] = 0.0
+        elif value >= quantiles[-1]:
+            probabilities[row] = 1.0
+        elif value == quantiles[index]:
+            probabilities[row] = middles[index]
         else:
-            filled = (value - ladder[rung]) / (ladder[rung + 1] - ladder[rung])
-            places[row] = references[rung] + filled * (references[rung + 1] - references[rung])
-    return places
+            fraction = (value - quantiles[index]) / (quantiles[index + 1] - quantiles[index])
+            probabilities[row] = references[index] + fraction * (references[index + 1] - references[index])
+    return probabilities
 
 
 @compiled
-def _middles_of_runs(ladder: Vector, references: Vector) -> Vector:
-    """The middle reference of the run of equal quantiles that ends at each rung."""
-    middles = np.empty(len(ladder))
+def _find_middles_of_runs(quantiles: FloatArray, references: FloatArray) -> FloatArray:
+    """Find the middle reference of the run of equal quantiles that ends at each quantile."""
+    middles = np.empty(len(quantiles))
     first = 0
-    for rung in range(len(ladder)):
-        if ladder[rung] != ladder[first]:
-            first = rung
-        middles[rung] = 0.5 * (references[first] + references[rung])
+    for index in range(len(quantiles)):
+        if quantiles[index] != quantiles[first]:
+            first = index
+        middles[index] = 0.5 * (references[first] + references[index])
     return middles
 
 
 @compiled
-def _rungs_below(ladder: Vector, values: Vector) -> IntArray:
-    """The last rung that is not above each value, or the first of all."""
-    rungs = np.zeros(len(values), dtype=np.int64)
-    remaining = len(ladder)
+def _find_last_not_above(quantiles: FloatArray, values: FloatArray) -> IntArray:
+    """Find the index of the last quantile that is not above each value; 0 if there is none."""
+    indices = np.zeros(len(values), dtype=np.int64)
+    remaining = len(quantiles)
     while remaining > 1:
         half = remaining // 2
         # Without a branch the processor searches for many values at once.
         for row in range(len(values)):
-            rung = rungs[row]
-            rungs[row] = rung + half * np.int64(ladder[rung + half] <= values[row])
+            index = indices[row]
+            indices[row] = index + half * np.int64(quantiles[index + half] <= values[row])
         remaining -= half
-    return rungs
+    return indices

@@ -1,6 +1,6 @@
 """Quantiles of each feature, from all rows or from a bounded random sample of them.
 
->>> column_quantiles(np.array([[3.0], [1.0], [np.nan], [2.0]]), 3).tolist()
+>>> compute_quantiles(np.array([[3.0], [1.0], [np.nan], [2.0]]), 3).tolist()
 [[1.0], [2.0], [3.0]]
 """
 
@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from directranker.arrays import FloatArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
-from directranker.encoding.blocks import Block, Table
-from directranker.encoding.moments import Vector
+from directranker.encoding.blocks import Table
 
-__all__ = ["RandomState", "column_quantiles", "sampled_rows"]
+__all__ = ["RandomState", "compute_quantiles", "sample_rows"]
 
 RandomState = int | np.random.Generator | None
 
 
-def sampled_rows(table: Table, *, limit: int | None, random_state: RandomState) -> Table:
-    """The table itself, or `limit` of its rows drawn without replacement if it has more.
+def sample_rows(table: Table, *, limit: int | None, random_state: RandomState) -> Table:
+    """Sample at most `limit` rows without replacement; None returns the table itself.
 
-    >>> len(sampled_rows(np.zeros((10, 1)), limit=3, random_state=0))
+    >>> len(sample_rows(np.zeros((10, 1)), limit=3, random_state=0))
     3
     """
     if limit is None or len(table) <= limit:
@@ -29,10 +29,10 @@ def sampled_rows(table: Table, *, limit: int | None, random_state: RandomState) 
     return table[np.sort(rows)]
 
 
-def column_quantiles(table: Table, n_quantiles: int) -> Block:
-    """Evenly spaced quantiles of each feature, from its lowest to its highest value.
+def compute_quantiles(table: Table, n_quantiles: int) -> FloatArray:
+    """Compute evenly spaced quantiles of each feature, from its minimum to its maximum.
 
-    NaN does not count; a feature without values has quantiles of 0.
+    NaN is ignored; the quantiles of a feature without values are 0.
     """
     quantiles = np.zeros((n_quantiles, table.shape[1]))
 
@@ -41,17 +41,17 @@ def column_quantiles(table: Table, n_quantiles: int) -> Block:
             values = np.sort(table[:, column].astype(np.float64))
             values = values[: np.searchsorted(values, np.nan)]  # NaN sorts last
             if len(values):
-                quantiles[:, column] = _even_quantiles(values, n_quantiles)
+                quantiles[:, column] = _interpolate_quantiles(values, n_quantiles)
 
     run_in_parallel(fill, split_evenly(table.shape[1], get_n_threads()))
     return quantiles
 
 
-def _even_quantiles(ordered: Vector, n_quantiles: int) -> Vector:
-    # Places in whole numbers: a rounded place would turn a quantile of 2 into 2.0000000001, no longer
-    # equal to the values it came from.
+def _interpolate_quantiles(ascending: FloatArray, n_quantiles: int) -> FloatArray:
+    # Integer positions: a rounded position would turn a quantile of 2 into 2.0000000001, which no longer
+    # equals the training values.
     steps = max(1, n_quantiles - 1)
-    place, rest = np.divmod(np.arange(n_quantiles) * (len(ordered) - 1), steps)
-    low, high = ordered[place], ordered[np.minimum(place + 1, len(ordered) - 1)]
-    quantiles: Vector = np.minimum(low + rest / steps * (high - low), high)
+    index, remainder = np.divmod(np.arange(n_quantiles) * (len(ascending) - 1), steps)
+    low, high = ascending[index], ascending[np.minimum(index + 1, len(ascending) - 1)]
+    quantiles: FloatArray = np.minimum(low + remainder / steps * (high - low), high)
     return quantiles

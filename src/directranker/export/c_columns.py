@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from directranker.description.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.description.columns import (
+    Columns,
+    Copies,
+    MissingIndicators,
+    NormalQuantiles,
+    Ramps,
+    Rescaled,
+)
 from directranker.export.c_source import array, number
-from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
+from directranker.export.normal_quantile import MIDDLE, MIN_PROBABILITY, Interpolation, middle, tail
 
 __all__ = ["columns_source"]
 
@@ -17,7 +24,7 @@ def columns_source(groups: tuple[Columns, ...]) -> str:
         own, body = _formula(group, at)
         constants += [
             array("int", f"feature_{at}", group.features),
-            array("int", f"place_{at}", group.places),
+            array("int", f"place_{at}", group.indices),
             *own,
         ]
         loops.append(
@@ -27,7 +34,7 @@ def columns_source(groups: tuple[Columns, ...]) -> str:
         )
     if not loops:  # all features are constant; compilers warn of what is not used
         loops.append("    (void)features;\n    (void)columns;\n")
-    if any(isinstance(group, NormalPlaces) for group in groups):
+    if any(isinstance(group, NormalQuantiles) for group in groups):
         constants.append(_NORMAL_QUANTILE)
     return "\n".join(constants) + (
         "\n\nstatic void encode(const float *features, float *columns) {\n" + "".join(loops) + "}"
@@ -38,7 +45,7 @@ def _formula(group: Columns, at: int) -> tuple[list[str], str]:
     """Constants of a group, and the lines that make y of x."""
     if isinstance(group, Copies):
         return [], "        const double y = x;\n"
-    if isinstance(group, MissingMarks):
+    if isinstance(group, MissingIndicators):
         return [], "        const double y = isnan(x) ? 1.0 : 0.0;\n"
     if isinstance(group, Rescaled):
         constants = [
@@ -56,12 +63,12 @@ def _formula(group: Columns, at: int) -> tuple[list[str], str]:
             f"        const double low = low_{at}[i], high = high_{at}[i];\n"
             "        const double y = !(x > low) ? 0.0 : x >= high ? 1.0 : (x - low) / (high - low);\n"
         )
-    if isinstance(group, NormalPlaces):
+    if isinstance(group, NormalQuantiles):
         return _normal_places(group, at)
     raise AssertionError(group)
 
 
-def _normal_places(group: NormalPlaces, at: int) -> tuple[list[str], str]:
+def _normal_places(group: NormalQuantiles, at: int) -> tuple[list[str], str]:
     constants = [
         array("int", f"offset_{at}", group.offsets),
         *(
@@ -109,7 +116,7 @@ _NORMAL_QUANTILE = f"""{_polynomial("middle", middle())}
 {_polynomial("tail", tail())}
 
 static double normal_quantile(double p) {{
-    const double lowest = {number(LOWEST_PROBABILITY)};
+    const double lowest = {number(MIN_PROBABILITY)};
     p = fmin(fmax(p, lowest), 1.0 - lowest);
     const double q = p - 0.5;
     if (fabs(q) <= {number(MIDDLE)}) return q * middle(q * q);

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.description.columns import Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
+from directranker.description.columns import Copies, MissingIndicators, NormalQuantiles, Ramps, Rescaled
 from directranker.description.model import Net, Trees
 from directranker.errors import ExportError
 
@@ -38,7 +38,7 @@ def linear_parts(model: Net, engine: str) -> LinearParts:
     norms: Norms = {}
     lost = 0.0
     for group in model.columns:
-        weights[group.features] = model.head[group.places]
+        weights[group.features] = model.head[group.indices]
         if isinstance(group, Rescaled) and not group.logarithm:
             of_group, shares, shifts = rescaled_by(group)
             norms.update(of_group)
@@ -95,14 +95,14 @@ def refuse_transform(group: object, engine: str) -> ExportError:
 _IN_WORDS: dict[type, str] = {
     Rescaled: "logarithms",
     Ramps: "the filling of bins",
-    MissingMarks: "marks of missing values",
-    NormalPlaces: "quantiles of the normal distribution",
+    MissingIndicators: "marks of missing values",
+    NormalQuantiles: "quantiles of the normal distribution",
 }
 
 
 def refuse_missing_marks(model: Net, engine: str) -> None:
     """Refuse a model that tells missing values from others, which engines do not hand to a model."""
-    if any(isinstance(group, MissingMarks) for group in model.columns):
+    if any(isinstance(group, MissingIndicators) for group in model.columns):
         raise ExportError(
             f"{engine} gives a model 0 for a missing value, and this one was trained to tell them apart; "
             "fill missing values with 0 before training, or export to 'onnx' or 'c'"

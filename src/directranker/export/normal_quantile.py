@@ -22,9 +22,9 @@ from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from directranker.encoding.quantile_normal import LOWEST_PROBABILITY
+from directranker.encoding.quantile_normal import MIN_PROBABILITY
 
-__all__ = ["LOWEST_PROBABILITY", "MIDDLE", "Interpolation", "middle", "normal_quantile", "tail"]
+__all__ = ["MIDDLE", "MIN_PROBABILITY", "Interpolation", "middle", "normal_quantile", "tail"]
 
 Vector = NDArray[np.float64]
 MIDDLE = 0.4
@@ -60,7 +60,7 @@ def middle() -> Interpolation:
 @cache
 def tail() -> Interpolation:
     """Q, of √(−2·log p) for p from the lowest probability up to ½ − MIDDLE."""
-    ends = np.sqrt(-2 * np.log([0.5 - MIDDLE, LOWEST_PROBABILITY * 0.99]))
+    ends = np.sqrt(-2 * np.log([0.5 - MIDDLE, MIN_PROBABILITY * 0.99]))
     return _interpolation(lambda t: np.asarray(ndtri(np.exp(-t * t / 2))), float(ends[0]), float(ends[1]))
 
 

@@ -16,8 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.arrays import IntArray
-from directranker.description.columns import Columns, Copies, MissingMarks, NormalPlaces, Ramps, Rescaled
-from directranker.export.normal_quantile import LOWEST_PROBABILITY, MIDDLE, Interpolation, middle, tail
+from directranker.description.columns import (
+    Columns,
+    Copies,
+    MissingIndicators,
+    NormalQuantiles,
+    Ramps,
+    Rescaled,
+)
+from directranker.export.normal_quantile import MIDDLE, MIN_PROBABILITY, Interpolation, middle, tail
 from directranker.export.onnx_graph import Graph
 
 __all__ = ["Encoded", "encoded"]
@@ -42,7 +49,7 @@ def encoded(graph: Graph, groups: tuple[Columns, ...], *, n_features: int) -> En
         return Encoded(none, np.empty(0, int), by_column=False)
     by_column = any(isinstance(group, Ramps) for group in groups)
     parts = [_made(graph, group, n_features, by_column) for group in groups]
-    places = np.concatenate([group.places for group in groups])
+    places = np.concatenate([group.indices for group in groups])
     table = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0 if by_column else 1)
     return Encoded(table, places, by_column)
 
@@ -60,11 +67,11 @@ def _made(graph: Graph, group: Columns, n_features: int, by_column: bool) -> str
 def _of_each_value(graph: Graph, x: str, group: Columns) -> str:
     if isinstance(group, Copies):
         return x
-    if isinstance(group, MissingMarks):
+    if isinstance(group, MissingIndicators):
         return graph.cast(graph.add("IsNaN", x), np.float32)
     if isinstance(group, Rescaled):
         return _rescaled(graph, x, group)
-    if isinstance(group, NormalPlaces):
+    if isinstance(group, NormalQuantiles):
         return _normal_places(graph, x, group)
     raise AssertionError(group)
 
@@ -108,7 +115,7 @@ def _rescaled(graph: Graph, x: str, group: Rescaled) -> str:
     )
 
 
-def _normal_places(graph: Graph, x: str, group: NormalPlaces) -> str:
+def _normal_places(graph: Graph, x: str, group: NormalQuantiles) -> str:
     """Each value's knot by halving, the same number of times for all, then p, then Φ⁻¹."""
     lengths = np.diff(group.offsets)
     n_halvings = int(np.ceil(np.log2(lengths.max() + 1)))
@@ -144,9 +151,9 @@ def _padded(values: NDArray[Any], offsets: IntArray, n_slots: int, fill: float) 
 
 
 def _normal_quantile(graph: Graph, p: str) -> str:
-    lowest = graph.constant(LOWEST_PROBABILITY)
+    lowest = graph.constant(MIN_PROBABILITY)
     one = graph.constant(1.0)
-    p = graph.add("Clip", p, lowest, graph.constant(1 - LOWEST_PROBABILITY))
+    p = graph.add("Clip", p, lowest, graph.constant(1 - MIN_PROBABILITY))
     q = graph.add("Sub", p, graph.constant(0.5))
     inner = graph.add("Mul", q, _polynomial(graph, graph.add("Mul", q, q), middle()))
     smaller = graph.add("Min", p, graph.add("Sub", one, p))

@@ -116,7 +116,7 @@ def _on_features(layer: Layer, model: Net) -> tuple[Layer, Norms]:
     bias = layer.bias.astype(np.float64)
     norms: Norms = {}
     for group in model.columns:
-        own = layer.weight[:, group.places].astype(np.float64)
+        own = layer.weight[:, group.indices].astype(np.float64)
         if isinstance(group, Rescaled) and not group.logarithm:
             of_group, shares, shifts = rescaled_by(group)
             norms.update(of_group)
@@ -154,7 +154,7 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
     first = Layer(slopes, ends.astype(np.float32), None, "relu")
     second = Layer(-np.eye(n_bins, dtype=np.float32), np.ones(n_bins, dtype=np.float32), None, "relu")
     norms = {int(feature): (float(origin[feature]), 1.0) for feature in np.flatnonzero(origin)}
-    return [first, second], group.places, norms
+    return [first, second], group.indices, norms
 
 
 def _origin(low: NDArray[np.float64], high: NDArray[np.float64]) -> float:

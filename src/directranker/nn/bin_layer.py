@@ -38,8 +38,8 @@ def add_bin_products(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
     """Add encoding @ weight.T, with a weight (n_outputs, n_columns), to sums (n_rows, n_outputs) in place."""
     by_column = weight.detach().T.contiguous().numpy()
     below = np.empty_like(by_column)
-    _sum_below(by_column, bins.starts, below)
-    bin_indices, fractions, out = bins.places, bins.parts, sums.numpy()
+    _sum_below(by_column, bins.is_first, below)
+    bin_indices, fractions, out = bins.columns, bins.fractions, sums.numpy()
 
     def add(start: int, stop: int) -> None:
         _add_bins(bin_indices, fractions, below, by_column, out, start, stop)
@@ -51,15 +51,15 @@ def add_bin_products(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
 def compute_bin_gradient(bins: FilledBins, gradient: Tensor, n_columns: int) -> Tensor:
     """Return the gradient of the weight, (n_outputs, n_columns), given the gradient of the sums."""
     reached, filled = (torch.zeros(n_columns, gradient.shape[1]) for _ in range(2))
-    bin_indices, fractions, row_gradients = bins.places, bins.parts, gradient.numpy()
+    bin_indices, fractions, row_gradients = bins.columns, bins.fractions, gradient.numpy()
 
     def accumulate(start: int, stop: int) -> None:
         _accumulate_bin_gradients(
-            bin_indices, fractions, bins.starts, row_gradients, reached.numpy(), filled.numpy(), start, stop
+            bin_indices, fractions, bins.is_first, row_gradients, reached.numpy(), filled.numpy(), start, stop
         )
 
     run_in_parallel(accumulate, split_evenly(bin_indices.shape[1], _choose_n_parts(bin_indices, gradient)))
-    _accumulate_lower_bins(reached.numpy(), bins.starts, filled.numpy())
+    _accumulate_lower_bins(reached.numpy(), bins.is_first, filled.numpy())
     return filled.T.contiguous()
 
 

@@ -26,7 +26,7 @@ from sklearn.base import clone
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.description.model import Model
-from directranker.description.summing import summed
+from directranker.description.summing import sum_models
 from directranker.errors import ExportError
 from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import N_JOBS, integer
@@ -175,7 +175,7 @@ class Ensemble(Ranker):
 
     def _describe(self) -> Model:
         try:
-            return summed([member._describe() for member in self.rankers_], self.factors_)
+            return sum_models([member._describe() for member in self.rankers_], self.factors_)
         except ExportError as error:
             raise ExportError(f"{error}; {self._suggest_export()}") from None
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from directranker.arrays import Features, FloatArray, IntArray
-from directranker.description.columns import feature_of_columns
+from directranker.description.columns import map_columns_to_features
 from directranker.encoding import InContext, Unchanged, as_transform
 from directranker.encoding.base import FeatureTransform, RowTransform
-from directranker.encoding.blocks import over_rows
+from directranker.encoding.blocks import map_row_blocks
 from directranker.errors import DataError
 from directranker.rankers.base import Ranker
 from directranker.training.data import TrainingData
@@ -69,7 +69,7 @@ class TransformingRanker(Ranker):
     def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:
         one_query = np.zeros(len(table), dtype=np.int64)
         encoded = self.transform_.transform(table, qid=one_query).astype(np.float64)
-        feature_of_column = feature_of_columns(self.transform_, encoded.shape[1])
+        feature_of_column = map_columns_to_features(self.transform_, encoded.shape[1])
         by_column, method = self._column_contributions(encoded, pairs, n_steps)
         belongs = feature_of_column[:, None] == np.arange(table.shape[1])  # (n_columns, n_features)
         return by_column @ belongs.astype(np.float64), method
@@ -116,7 +116,9 @@ def check_encoded(
 
     `names` are the feature names, `rows` the input row of each row of the table.
     """
-    not_finite = np.any(over_rows(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0)
+    not_finite = np.any(
+        map_row_blocks(lambda block: ~np.isfinite(table[block]).all(axis=0), len(table)), axis=0
+    )
     if not not_finite.any():
         return
     column = int(np.argmax(not_finite))
@@ -130,7 +132,7 @@ def check_encoded(
 
 def _format_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
     try:
-        feature = int(feature_of_columns(transform, table.shape[1])[column])
+        feature = int(map_columns_to_features(transform, table.shape[1])[column])
     except TypeError:  # a user's transformer that makes more columns
         return f"column {column} of the transformed features"
     return f"column {str(names[feature])!r}" if len(names) else f"column {feature}"

@@ -20,7 +20,7 @@ import torch
 
 from directranker.arrays import Features, IntArray
 from directranker.encoding import Unchanged
-from directranker.encoding.filled_bins import FilledBins, bin_starts, fill_bins
+from directranker.encoding.filled_bins import FilledBins, fill_bins, mark_first_bins
 from directranker.nn.training_pass import Inputs
 from directranker.nn.workspace import Workspace
 from directranker.training.data import TrainingData
@@ -54,7 +54,7 @@ class EncodedFeatures:
         self._transform = transform
         self._device = device
         self._shape = shape
-        self._starts = bin_starts(transform) if as_bins else None
+        self._starts = mark_first_bins(transform) if as_bins else None
         self._row_bytes = 4 * self._encode(np.arange(min(1, data.n_documents))).shape[1]
         self._cache = self._build_cache() if cache else None
 

@@ -1,8 +1,8 @@
 """AdaRank: boosting of single features on a metric.
 
-Xu and Li: AdaRank: a boosting algorithm for information retrieval (SIGIR 2007). A weak ranker is one
-feature; the one of the best metric E under the query weights P is added with
-α = ½ ln(Σ P(1 + E) / Σ P(1 − E)), and the queries that the ensemble ranks badly weigh more from then on:
+Xu and Li: AdaRank: a boosting algorithm for information retrieval (SIGIR 2007). A weak ranker is a single
+feature. Each round adds the feature with the best metric E under the query weights P, with the weight
+α = ½ ln(Σ P(1 + E) / Σ P(1 − E)), and then increases the weight of queries that the ensemble ranks badly:
 P ∝ exp(−E of the ensemble).
 
 >>> from directranker.data.synthetic import example_dataset
@@ -28,6 +28,7 @@ from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.parameters import BOOLEAN, CALLBACKS, FINITE, PROGRESS, between, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
+from directranker.rankers.linear.base import RandomState
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.rounds import RoundRecord, Rounds
@@ -35,54 +36,57 @@ from directranker.training.data import TrainingData
 
 __all__ = ["AdaRank"]
 
-ROUNDING = 1e-12  # a metric may differ by this much between two ways to add it up
-STRONGEST = 1 - 1e-12  # a feature that ranks everything right would weigh infinitely much
+ROUNDING_ERROR = 1e-12  # two ways to sum a metric may differ by this much
+MAX_STRENGTH = 1 - 1e-12  # the α of a perfect feature would be infinite
 
 
 class AdaRank(MetricOptimizingRanker):
-    """Rank by a weighted sum of features that are picked one by one, each for the queries still ranked badly.
+    """A linear ranker that boosts single features, each chosen for the queries that are still ranked badly.
 
     Parameters
     ----------
     metric
-        What is boosted on, between 0 and 1: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
-        labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`.
+        The metric to maximise on the training split, bounded by 1: `"ndcg@10"`, `"map"`, … in the paper's
+        convention (labels of at least 1 are relevant), `"ndcg@10:graded"`, or a `Metric`.
     max_iter
-        How many picks at the most.
+        The maximum number of rounds; each adds at most one feature.
     tol
-        A pick that lowers the metric on the training part by this much or more is taken back and its
-        feature set aside until another pick changes the metric; None keeps every pick.
+        Reject a feature that lowers the metric on the training split by at least this much, and exclude it
+        until another feature changes the metric. None accepts every feature.
     max_consecutive
-        After so many picks in a row a feature is set aside likewise; None: never.
+        Exclude a feature in the same way after it was added this many times in a row. None never does.
     cumulative
-        Multiply the query weights by exp(−α E of the ensemble) in each round, as RankLib does; False takes
-        exp(−E) anew, as published, where no query ever weighs more than e times another.
+        True multiplies the query weights by exp(−α E of the ensemble) in each round, as RankLib does. False
+        resets them to exp(−E), as published; then no query ever weighs more than e times another.
     negative
-        Let features rank by their negative values too.
+        Also consider the negative of each feature.
     transform
-        What becomes of the features first: a name (`"auto"`, `"query-min-max"`, …) or a transformer; fitted
-        on the training part alone. It should bring features to one scale, as α does not know theirs.
+        The feature transform: a name (`"auto"`, `"query-min-max"`, …) or a transformer. Fitted on the
+        training split alone. It should bring all features to one scale, because α does not depend on the
+        scale.
     early_stopping, patience, validation_fraction
-        Stop after `patience` rounds without a better metric on the `eval_set`, or on this fraction of the
-        queries that is then held out, and keep the best round. With `early_stopping=False` all rounds are
-        kept, nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
+        Stop after `patience` rounds without a better metric on the `eval_set` or, without one, on this
+        held-out fraction of the queries, and keep the best round. With `early_stopping=False` nothing is held
+        out, all rounds are kept, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
-        Draws the held-out queries; nothing else is random.
+        Seed of the held-out queries; nothing else is random.
     progress
-        Show a bar; None where standard error is a terminal.
+        Show a progress bar; None shows one if standard error is a terminal.
     callbacks
-        Called with the `RoundRecord` of each round.
+        Functions that are called with the `RoundRecord` of each round.
 
     Attributes
     ----------
     features_, alphas_
-        The picks that were kept: column of the transformed features and α, negative where its values are.
+        The column of the encoded features and the α of each round that is kept; α is negative for the
+        negative of a feature.
     coef_, transform_
-        The sum of each feature's α, and the fitted transform. All 0, with a warning, where no feature helps.
+        The sum of each column's α, and the fitted transform. If no feature helps, all weights are 0, with a
+        warning.
     history_
-        A record per round: the metric on both parts, seconds.
+        A `RoundRecord` per round: the metric on the training and validation split, seconds.
     n_rounds_, best_round_, stopped_
-        How many rounds there were, which one is kept, and why it ended.
+        The number of rounds, the round that is kept, and the reason for stopping.
 
     """
 
@@ -108,11 +112,11 @@ class AdaRank(MetricOptimizingRanker):
         max_consecutive: int | None = 2,
         cumulative: bool = True,
         negative: bool = False,
-        transform: Any = "auto",
+        transform: object = "auto",
         early_stopping: bool = True,
         patience: int = 50,
         validation_fraction: float = 0.2,
-        random_state: Any = None,
+        random_state: RandomState = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
@@ -131,11 +135,11 @@ class AdaRank(MetricOptimizingRanker):
         self.callbacks = callbacks
 
     @classmethod
-    def published(cls, **changes: Any) -> Self:
-        """The algorithm as published, without what RankLib and validation add to it.
+    def published(cls, **parameters: Any) -> Self:
+        """Create a ranker with the published algorithm, without RankLib's extensions and early stopping.
 
-        It goes on with one feature for ever once that is picked twice in a row: the order stays as it is,
-        and so do the weights of the queries.
+        Once it selects a feature twice in a row it selects that feature forever: neither the order nor the
+        query weights change any more.
 
         >>> AdaRank.published(metric="map").cumulative
         False
@@ -147,7 +151,7 @@ class AdaRank(MetricOptimizingRanker):
             "negative": False,
             "early_stopping": False,
         }
-        return cls(**{**as_published, **changes})
+        return cls(**{**as_published, **parameters})
 
     _warm_up_parameters = {"max_iter": 2}  # noqa: RUF012 - as in the contract
 
@@ -157,7 +161,7 @@ class AdaRank(MetricOptimizingRanker):
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         self._check_metric()
         boosting = Boosting(
-            *self._scored_parts(data, validation, as_seed(self.random_state)),
+            *self._make_splits(data, validation, as_seed(self.random_state)),
             negative=self.negative,
             cumulative=self.cumulative,
         )
@@ -168,115 +172,112 @@ class AdaRank(MetricOptimizingRanker):
             progress=self.progress,
             callbacks=self.callbacks,
         )
-        set_aside: set[int] = set()
-        n_picks = []  # after each round
+        excluded: set[int] = set()
+        n_selected = []  # after each round
         for _ in rounds:
-            step = boosting.strongest_step(set_aside)
+            step = boosting.find_best_step(excluded)
             if self.tol is not None and step.fitness <= boosting.fitness - self.tol:
-                set_aside.add(step.pick)
+                excluded.add(step.candidate)
             else:
-                if abs(step.fitness - boosting.fitness) > ROUNDING:
-                    set_aside.clear()
-                boosting.take(step)
-                if self._is_worn_out(boosting.picks):
-                    set_aside.add(step.pick)
-            n_picks.append(len(boosting.picks))
-            rounds.record(boosting.fitness, boosting.metric())
-            if len(set_aside) == boosting.n_candidates:
+                if abs(step.fitness - boosting.fitness) > ROUNDING_ERROR:
+                    excluded.clear()
+                boosting.apply(step)
+                if self._is_overused(boosting.selected):
+                    excluded.add(step.candidate)
+            n_selected.append(len(boosting.selected))
+            rounds.record(boosting.fitness, boosting.compute_validation_metric())
+            if len(excluded) == boosting.n_candidates:
                 rounds.finish("converged")
-        self.best_round_ = rounds.best if self.early_stopping else len(n_picks)
-        self._keep(boosting, n_picks[self.best_round_ - 1])
-        self.history_ = rounds.history
-        self.n_rounds_ = len(rounds.history)
-        self.stopped_ = rounds.stopped
+        self._set_history(rounds)
+        self.best_round_ = rounds.best if self.early_stopping else len(n_selected)
+        self._set_weights(boosting, n_selected[self.best_round_ - 1])
 
     def _check_metric(self) -> None:
         if as_metric(self.metric).measure == "dcg":
             raise ValueError(
-                "metric is dcg, which has no upper bound; AdaRank needs one up to 1, as ndcg has"
+                "metric is dcg, which has no upper bound; choose a metric that is at most 1, such as ndcg"
             )
 
-    def _is_worn_out(self, picks: Sequence[int]) -> bool:
-        """Whether the last pick was made as often in a row as it may."""
-        most = self.max_consecutive
-        return most is not None and len(picks) >= most and len(set(picks[-most:])) == 1
+    def _is_overused(self, selected: Sequence[int]) -> bool:
+        """Return whether the last candidate was selected `max_consecutive` times in a row."""
+        limit = self.max_consecutive
+        return limit is not None and len(selected) >= limit and len(set(selected[-limit:])) == 1
 
-    def _keep(self, boosting: Boosting, n_picks: int) -> None:
+    def _set_weights(self, boosting: Boosting, n_selected: int) -> None:
         n_columns = boosting.n_columns
-        picks = np.array(boosting.picks[:n_picks], dtype=np.int64)
-        alphas = np.array(boosting.alphas[:n_picks], dtype=np.float64)
-        self.features_ = picks % n_columns
-        self.alphas_ = np.where(picks < n_columns, alphas, -alphas)
+        selected = np.array(boosting.selected[:n_selected], dtype=np.int64)
+        alphas = np.array(boosting.alphas[:n_selected], dtype=np.float64)
+        self.features_ = selected % n_columns
+        self.alphas_ = np.where(selected < n_columns, alphas, -alphas)
         self.coef_ = np.bincount(self.features_, self.alphas_, n_columns).astype(np.float64)
         if not self.coef_.any():
             warn_caller(
                 f"AdaRank kept no feature, so all {n_columns} weights are 0 and every document has the same "
-                f"score: no single feature orders the queries better by {as_metric(self.metric)} than equal "
-                "scores do. Check labels and qid; then try negative=True, a larger tol, or another "
-                "ranker",
+                f"score: no single feature has a better {as_metric(self.metric)} than equal scores. Check "
+                "labels and qid; then try negative=True, a larger tol, or another ranker",
                 TrainingWarning,
             )
 
 
 @dataclass(frozen=True)
 class Step:
-    """A candidate that may be added, and the metric on the training part if it is."""
+    """A candidate to add with its α, and the metric on the training split after adding it."""
 
-    pick: int
+    candidate: int
     alpha: float
-    values: FloatArray
-    """Of each query."""
+    per_query: FloatArray
     fitness: float
 
 
 class Boosting:
-    """The ensemble so far, and how much each query weighs.
+    """The current ensemble and the query weights.
 
-    Candidates are the columns and, where asked for, behind them their negatives.
+    Candidates are the columns, followed by their negatives if `negative` is True.
     """
 
     def __init__(
-        self, train: ScoredSplit, held_out: ScoredSplit | None, *, negative: bool, cumulative: bool
+        self, train: ScoredSplit, validation: ScoredSplit | None, *, negative: bool, cumulative: bool
     ) -> None:
-        self._train, self._held_out, self._cumulative = train, held_out, cumulative
+        self._train, self._validation, self._cumulative = train, validation, cumulative
         signs = (1.0, -1.0) if negative else (1.0,)
-        self._table = np.concatenate([train.per_column(sign) for sign in signs])  # (n_candidates, n_queries)
+        # (n_candidates, n_queries)
+        self._table = np.concatenate([train.compute_per_column(sign) for sign in signs])
         self.n_columns, self.n_candidates = train.columns.n_columns, len(self._table)
-        self.picks: list[int] = []
+        self.selected: list[int] = []
         self.alphas: list[float] = []
-        self.fitness = train.fitness()
+        self.fitness = train.compute_fitness()
         self._query_weights = train.weights
 
-    def strongest_step(self, set_aside: set[int]) -> Step:
-        """What the candidate of the best weighted metric, among those not set aside, would bring."""
+    def find_best_step(self, excluded: set[int]) -> Step:
+        """Find the candidate with the best weighted metric among those that are not excluded."""
         strengths = self._table @ self._query_weights
-        strengths[list(set_aside)] = -np.inf
-        pick = int(strengths.argmax())
-        strength = min(strengths[pick], STRONGEST)
+        strengths[list(excluded)] = -np.inf
+        candidate = int(strengths.argmax())
+        strength = min(strengths[candidate], MAX_STRENGTH)
         alpha = 0.5 * math.log((1 + strength) / (1 - strength))
-        column, sign = self._column_and_sign(pick)
-        self._promising = np.argsort(-strengths) % self.n_columns
-        values = self._train.per_query_after(column, sign * alpha, self._promising)
-        return Step(pick, alpha, values, float(values @ self._train.weights))
+        column, sign = self._get_column_and_sign(candidate)
+        self._prefetch = np.argsort(-strengths) % self.n_columns
+        per_query = self._train.compute_per_query_after(column, sign * alpha, self._prefetch)
+        return Step(candidate, alpha, per_query, float(per_query @ self._train.weights))
 
-    def take(self, step: Step) -> None:
-        """Add a step to the ensemble, and weigh the queries anew."""
-        self.picks.append(step.pick)
+    def apply(self, step: Step) -> None:
+        """Add a step to the ensemble and update the query weights."""
+        self.selected.append(step.candidate)
         self.alphas.append(step.alpha)
         self.fitness = step.fitness
-        column, sign = self._column_and_sign(step.pick)
-        for part in (self._train, self._held_out):
-            if part is not None:
-                part.add(column, sign * step.alpha, self._promising)
+        column, sign = self._get_column_and_sign(step.candidate)
+        for split in (self._train, self._validation):
+            if split is not None:
+                split.add_column(column, sign * step.alpha, self._prefetch)
         if self._cumulative:
-            weights = self._query_weights * np.exp(-step.alpha * step.values)
+            weights = self._query_weights * np.exp(-step.alpha * step.per_query)
         else:
-            weights = self._train.weights * np.exp(-step.values)
+            weights = self._train.weights * np.exp(-step.per_query)
         self._query_weights = weights / weights.sum()
 
-    def metric(self) -> float | None:
-        """The metric on the validation part."""
-        return None if self._held_out is None else self._held_out.fitness()
+    def compute_validation_metric(self) -> float | None:
+        """Compute the metric on the validation split; None without one."""
+        return None if self._validation is None else self._validation.compute_fitness()
 
-    def _column_and_sign(self, pick: int) -> tuple[int, float]:
-        return pick % self.n_columns, 1.0 if pick < self.n_columns else -1.0
+    def _get_column_and_sign(self, candidate: int) -> tuple[int, float]:
+        return candidate % self.n_columns, 1.0 if candidate < self.n_columns else -1.0

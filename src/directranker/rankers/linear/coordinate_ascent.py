@@ -1,4 +1,4 @@
-"""Coordinate ascent on a metric: one weight of a linear scorer at a time, in growing steps both ways.
+"""Coordinate ascent on a metric: optimise one weight of a linear ranker at a time, by line search.
 
 Metzler and Croft: Linear feature-based models for information retrieval (Information Retrieval, 2007).
 
@@ -14,7 +14,6 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from directranker.arrays import FloatArray
 from directranker.metrics import Metric
 from directranker.parameters import BOOLEAN, CALLBACKS, PROGRESS, above, at_least, between, integer
 from directranker.rankers.base import as_seed
+from directranker.rankers.linear.base import RandomState
 from directranker.rankers.linear.metric_optimisation import MetricOptimizingRanker
 from directranker.rankers.linear.scored_split import ScoredSplit
 from directranker.rankers.rounds import RoundRecord, Rounds
@@ -29,49 +29,52 @@ from directranker.training.data import TrainingData
 
 __all__ = ["CoordinateAscent"]
 
-ROUNDING = 1e-12  # a mean over queries may differ by this much between two ways to add it up
+ROUNDING_ERROR = 1e-12  # two ways to sum a mean over queries may differ by this much
 
 
 class CoordinateAscent(MetricOptimizingRanker):
-    """Rank by a weighted sum of features whose weights maximise a metric on the training part.
+    """A linear ranker whose weights maximise a metric on the training split.
 
-    A round goes once over all weights in random order. Each moves to the best of 0 and of `n_steps` steps
-    both ways, if that is better than where it is.
+    A round visits all weights once, in random order. For each weight it tries 0 and `n_steps` steps in both
+    directions, and moves to the best of them if that improves the metric.
 
     Parameters
     ----------
     metric
-        What is maximised: `"ndcg@10"`, `"map"`, … in the paper's convention, by which labels from 1 on are
-        relevant, `"ndcg@10:graded"`, or a `Metric`.
+        The metric to maximise on the training split: `"ndcg@10"`, `"map"`, … in the paper's convention
+        (labels of at least 1 are relevant), `"ndcg@10:graded"`, or a `Metric`.
     n_restarts
-        How many climbs: the first one from equal weights, the others from weights drawn at random.
-    max_iter, tol
-        A climb ends after so many rounds, or after one that gains less.
+        The number of ascents: the first starts from equal weights, the others from random weights.
+    max_iter
+        The maximum number of rounds of each ascent.
+    tol
+        Stop an ascent after a round that improves the metric by less than this.
     n_steps, initial_step, step_factor
-        The first step is this share of the weight or, where larger, of the mean weight; the next ones add
-        steps that grow by this factor.
+        The line search: the number of steps in each direction, the size of the first step as a fraction of
+        the weight (or of the mean weight if that is larger), and the factor by which each step grows over the
+        last.
     transform
-        What becomes of the features first: a name (`"auto"`, `"query-min-max"`, …) or a transformer; fitted
-        on the training part alone.
+        The feature transform: a name (`"auto"`, `"query-min-max"`, …) or a transformer. Fitted on the
+        training split alone.
     early_stopping, validation_fraction
-        Keep the round that is best on the `eval_set` or, without one, on this fraction of the queries that
-        is then held out. With `early_stopping=False` the round is kept that is best on the training part,
-        nothing is held out, and the metric on an `eval_set` is only recorded in `history_`.
+        Keep the round with the best metric on the `eval_set` or, without one, on this held-out fraction of
+        the queries. With `early_stopping=False` nothing is held out, the round with the best metric on the
+        training split is kept, and the metric on an `eval_set` is only recorded in `history_`.
     random_state
-        The same number gives the same ranker.
+        Seed of the held-out queries, the order of the weights and the random restarts.
     progress
-        Show a bar; None where standard error is a terminal.
+        Show a progress bar; None shows one if standard error is a terminal.
     callbacks
-        Called with the `RoundRecord` of each round.
+        Functions that are called with the `RoundRecord` of each round.
 
     Attributes
     ----------
     coef_, transform_
-        The weights, whose sizes add up to 1, and the fitted transform.
+        The weights, whose absolute values sum to 1, and the fitted transform.
     history_
-        A record per round: the metric on both parts, seconds.
+        A `RoundRecord` per round: the metric on the training and validation split, seconds.
     n_rounds_, best_round_, stopped_
-        How many rounds there were in all climbs, which one is kept, and why it ended.
+        The number of rounds in all ascents, the round that is kept, and the reason for stopping.
 
     """
 
@@ -98,10 +101,10 @@ class CoordinateAscent(MetricOptimizingRanker):
         n_steps: int = 12,
         initial_step: float = 0.05,
         step_factor: float = 2.0,
-        transform: Any = "auto",
+        transform: object = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.2,
-        random_state: Any = None,
+        random_state: RandomState = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
@@ -123,7 +126,7 @@ class CoordinateAscent(MetricOptimizingRanker):
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
         seed = as_seed(self.random_state)
-        climbs = Climbs(*self._scored_parts(data, validation, seed), np.random.default_rng((seed, 13)))
+        ascent = Ascent(*self._make_splits(data, validation, seed), np.random.default_rng((seed, 13)))
         rounds = Rounds(
             type(self).__name__,
             self.n_restarts * self.max_iter,
@@ -132,30 +135,28 @@ class CoordinateAscent(MetricOptimizingRanker):
             callbacks=self.callbacks,
         )
         first_round = 1
-        climbs.start()
+        ascent.start()
         for number in rounds:
-            gain = climbs.go_round(self.steps_from, until=lambda: rounds.is_interrupted)
-            if rounds.record(climbs.fitness, climbs.metric()):
-                self.coef_ = climbs.weights.copy()
+            gain = ascent.run_round(self.compute_steps, should_stop=lambda: rounds.is_interrupted)
+            if rounds.record(ascent.fitness, ascent.compute_validation_metric()):
+                self.coef_ = ascent.weights.copy()
             if rounds.is_interrupted:
                 continue
-            converged = gain < self.tol
-            if not converged and number - first_round + 1 < self.max_iter:
+            has_converged = gain < self.tol
+            if not has_converged and number - first_round + 1 < self.max_iter:
                 continue
-            if climbs.n_started == self.n_restarts:
-                rounds.finish("converged" if converged else "max_iter")
+            if ascent.n_started == self.n_restarts:
+                rounds.finish("converged" if has_converged else "max_iter")
             else:
-                climbs.start()
+                ascent.start()
                 first_round = number + 1
-        self.history_ = rounds.history
-        self.n_rounds_ = len(rounds.history)
+        self._set_history(rounds)
         self.best_round_ = rounds.best
-        self.stopped_ = rounds.stopped
 
-    def steps_from(self, weight: float, mean_weight: float) -> FloatArray:
-        """The changes that are tried on a weight: to 0, and by growing steps both ways.
+    def compute_steps(self, weight: float, mean_weight: float) -> FloatArray:
+        """Compute the changes to try on a weight: to 0, and growing steps in both directions.
 
-        >>> CoordinateAscent(n_steps=3, initial_step=0.1).steps_from(2.0, 1.0).round(6).tolist()
+        >>> CoordinateAscent(n_steps=3, initial_step=0.1).compute_steps(2.0, 1.0).round(6).tolist()
         [-2.0, 0.2, 0.6, 1.4, -0.2, -0.6, -1.4]
         """
         first = self.initial_step * max(abs(weight), mean_weight)
@@ -163,53 +164,56 @@ class CoordinateAscent(MetricOptimizingRanker):
         return np.concatenate([[-weight], steps, -steps])
 
 
-class Climbs:
-    """The weights on their way up, climb after climb."""
+class Ascent:
+    """The current weights and their scores; `start` restarts from new weights."""
 
-    def __init__(self, train: ScoredSplit, held_out: ScoredSplit | None, rng: np.random.Generator) -> None:
+    def __init__(self, train: ScoredSplit, validation: ScoredSplit | None, rng: np.random.Generator) -> None:
         self._train = train
-        self._parts = [train] if held_out is None else [train, held_out]
-        self._held_out = held_out
+        self._validation = validation
+        self._splits = [train] if validation is None else [train, validation]
         self._rng = rng
         self._n_weights = train.columns.n_columns
         self.n_started = 0
 
     def start(self) -> None:
-        """Begin a climb, the first one from equal weights."""
-        share = np.full(self._n_weights, 1 / self._n_weights)
-        self.weights = share if self.n_started == 0 else self._rng.dirichlet(np.ones(self._n_weights))
-        for part in self._parts:
-            part.scores[:] = 0
-            for number, weight in enumerate(self.weights):
-                part.add(number, weight, range(self._n_weights))
-        self.fitness = self._train.fitness()
+        """Start from equal weights the first time, from random weights afterwards."""
+        equal = np.full(self._n_weights, 1 / self._n_weights)
+        self.weights = equal if self.n_started == 0 else self._rng.dirichlet(np.ones(self._n_weights))
+        for split in self._splits:
+            split.scores[:] = 0
+            for column, weight in enumerate(self.weights):
+                split.add_column(column, weight, range(self._n_weights))
+        self.fitness = self._train.compute_fitness()
         self.n_started += 1
 
-    def go_round(
-        self, steps_from: Callable[[float, float], FloatArray], *, until: Callable[[], bool] = lambda: False
+    def run_round(
+        self,
+        compute_steps: Callable[[float, float], FloatArray],
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> float:
-        """Improve weight after weight, `until` says to stop → by how much the fitness grew."""
+        """Optimise each weight once, unless `should_stop` returns True; return the gain in fitness."""
         before = self.fitness
-        for number in self._rng.permutation(self._n_weights):
-            if until():
+        for column in self._rng.permutation(self._n_weights):
+            if should_stop():
                 break
-            steps = steps_from(self.weights[number], float(np.abs(self.weights).mean()))
-            values = self._train.fitness_of_steps(number, steps)
-            best = int(values.argmax())
-            if values[best] > self.fitness + ROUNDING:
-                self.fitness = float(values[best])
-                self.weights[number] += steps[best]
-                for part in self._parts:
-                    part.add(number, steps[best])
-        self._reduction()
+            steps = compute_steps(self.weights[column], float(np.abs(self.weights).mean()))
+            fitness = self._train.compute_fitness_of_steps(column, steps)
+            best = int(fitness.argmax())
+            if fitness[best] > self.fitness + ROUNDING_ERROR:
+                self.fitness = float(fitness[best])
+                self.weights[column] += steps[best]
+                for split in self._splits:
+                    split.add_column(column, steps[best])
+        self._normalise()
         return self.fitness - before
 
-    def _reduction(self) -> None:
+    def _normalise(self) -> None:
         total = np.abs(self.weights).sum() or 1.0
         self.weights /= total
-        for part in self._parts:
-            part.scores /= total
+        for split in self._splits:
+            split.scores /= total
 
-    def metric(self) -> float | None:
-        """The metric on the validation part."""
-        return None if self._held_out is None else self._held_out.fitness()
+    def compute_validation_metric(self) -> float | None:
+        """Compute the metric on the validation split; None without one."""
+        return None if self._validation is None else self._validation.compute_fitness()

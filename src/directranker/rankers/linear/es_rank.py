@@ -1,9 +1,9 @@
-"""ES-Rank, IESR-Rank and IESVM-Rank: a linear scorer evolved on the metric itself.
+"""ES-Rank, IESR-Rank and IESVM-Rank: linear rankers that optimise a metric by an evolution strategy.
 
 Ibrahim and Landa-Silva, ES-Rank: Evolution Strategy Learning to Rank Approach, 2017; An Evolutionary Strategy
 with Machine Learning for Learning to Rank in Information Retrieval, 2018. A generation adds random steps to a
-random number of random weights; the child takes the parent's place if the metric on the training part is
-strictly better, and after a success the same steps are taken again. The three differ in where they start.
+random number of random weights. The child replaces the parent if its metric on the training split is strictly
+better, and after a success the same steps are repeated. The three rankers differ in their initial weights.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
@@ -17,7 +17,6 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,9 @@ from directranker.metrics.repeated import RepeatedMetric
 from directranker.parameters import CALLBACKS, PROGRESS, between, instance_of, integer, or_none
 from directranker.rankers.base import as_metric, as_seed
 from directranker.rankers.defaults import with_defaults
-from directranker.rankers.linear.base import LinearRanker
-from directranker.rankers.linear.evolution import STEPS, Parent, Part, evolve
-from directranker.rankers.linear.rank_svm import margin_weights
+from directranker.rankers.linear.base import LinearRanker, RandomState
+from directranker.rankers.linear.evolution import STEP_DISTRIBUTIONS, EvaluationSplit, Parent, evolve
+from directranker.rankers.linear.rank_svm import fit_margin_weights
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.validation import check_not_constant, early_stopping_split
 from directranker.suggestions import describe_unknown_name
@@ -38,48 +37,51 @@ from directranker.training.interrupts import run_interruptibly
 
 __all__ = ["ESRank", "IESRRank", "IESVMRank"]
 
-STARTS = ("equal", "regression", "svm")
-ROWS_AT_A_TIME = 65_536
+INITIAL_WEIGHTS = ("equal", "regression", "svm")
+ROWS_PER_BLOCK = 65_536
 
 
 class ESRank(LinearRanker):
-    """A linear ranker by an evolution strategy that starts from equal weights.
+    """A linear ranker that maximises a metric by an evolution strategy, starting from equal weights.
 
     Parameters
     ----------
     metric
-        What is improved, on the training part: `"ndcg@10"`, `"map"`, … in the paper's convention, by which
-        labels from 1 on are relevant, `"ndcg@10:graded"`, or a `Metric`. `sample_weight`, as the mean over a
-        query's rows, weighs its queries.
+        The metric to maximise on the training split: `"ndcg@10"`, `"map"`, … in the paper's convention
+        (labels of at least 1 are relevant), `"ndcg@10:graded"`, or a `Metric`. A query is weighted by the
+        mean `sample_weight` of its rows.
     init
-        The first weights: `"equal"`, those of a linear `"regression"` on the labels, or those of `RankSVM`,
-        `"svm"`; stretched to a mean size of 1, which changes no ranking, so that steps mean the same.
+        The initial weights: `"equal"`, `"regression"` (linear regression on the labels) or `"svm"`
+        (`RankSVM`), rescaled to a mean absolute value of 1 so that steps are on the same scale.
     step_distribution
-        How weights change: `"cauchy"` (the published N(0, 1)·exp(Cauchy)), `"gaussian"` or `"levy"`.
+        The distribution of the random changes of a weight: `"cauchy"` (N(0, 1)·exp(Cauchy), as published),
+        `"gaussian"` or `"levy"`.
     n_generations
-        How many children there are at the most.
+        The maximum number of generations; each tries one child.
     patience
-        End after so many generations without a better parent; None never does.
+        Stop after this many generations without improvement; None never stops early.
     validation_fraction
-        Keep the parent with the best metric on the `eval_set` or, without one, on this share of the queries,
-        which is then held out; with None and no `eval_set` the last parent is kept.
+        Without an `eval_set`, hold out this fraction of the queries. The weights with the best metric on the
+        `eval_set` or the held-out queries are kept. With None and no `eval_set`, the last weights are kept.
     transform
-        What becomes of the features first, fitted on the training part alone.
+        The feature transform: a name (`"auto"`, `"query-min-max"`, …) or a transformer. Fitted on the
+        training split alone.
     random_state
-        The same number gives the same ranker.
+        Seed of the held-out queries and of the mutations.
     progress
-        Show a bar; None where standard error is a terminal.
+        Show a progress bar; None shows one if standard error is a terminal.
     callbacks
-        Called with the `RoundRecord` of each generation.
+        Functions that are called with the `RoundRecord` of each generation.
 
     Attributes
     ----------
     coef_, transform_
-        The weights of the columns that the fitted transform makes.
+        The weights of the encoded columns, and the fitted transform.
     history_
-        A record per generation: the parent's metric on the training and on the validation part, seconds.
+        A `RoundRecord` per generation: the parent's metric on the training and validation split, seconds.
     n_rounds_, best_round_, stopped_
-        How many generations there were, which one is kept (0 is the start), and why it ended.
+        The number of generations, the generation that is kept (0 for the initial weights), and the reason for
+        stopping.
 
     """
 
@@ -102,8 +104,8 @@ class ESRank(LinearRanker):
         n_generations: int = 1300,
         patience: int | None = None,
         validation_fraction: float | None = 0.2,
-        transform: Any = "auto",
-        random_state: Any = None,
+        transform: object = "auto",
+        random_state: RandomState = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
@@ -118,10 +120,10 @@ class ESRank(LinearRanker):
         self.progress = progress
         self.callbacks = callbacks
 
-    _warm_up_parameters = {"n_generations": 200}  # noqa: RUF012 - steps of few weights and of many
+    _warm_up_parameters = {"n_generations": 200}  # noqa: RUF012 - mutations of few weights and of many
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:
-        self._check_words()
+        self._check_names_of_options()
         seed = as_seed(self.random_state)
         metric = as_metric(self.metric)
         check_not_constant(metric, data)
@@ -129,72 +131,74 @@ class ESRank(LinearRanker):
             data, validation, metric, fraction=self.validation_fraction, seed=seed
         )
         self._fit_transform(data, seed)
-        part = self._part(data, metric)
-        judge = None if validation is None else self._part(validation, metric)
-        parent = Parent(part, starting_weights(self.init, part.table, data))
+        train_split = self._make_split(data, metric)
+        validation_split = None if validation is None else self._make_split(validation, metric)
+        parent = Parent(train_split, compute_initial_weights(self.init, train_split.table, data))
         rounds = Rounds(
             type(self).__name__,
             self.n_generations,
-            initial=parent.fitness if judge is None else judge.fitness(parent.coef),
+            initial=parent.fitness
+            if validation_split is None
+            else validation_split.compute_fitness(parent.coef),
             patience=self.patience,
             progress=self.progress,
             callbacks=self.callbacks,
         )
-        self.coef_ = evolve(parent, rounds, steps=self.step_distribution, seed=seed, validation=judge)
-        self.history_ = rounds.history
-        self.n_rounds_ = len(rounds.history)
+        self.coef_ = evolve(
+            parent, rounds, step_distribution=self.step_distribution, seed=seed, validation=validation_split
+        )
+        self._set_history(rounds)
         self.best_round_ = rounds.best
-        self.stopped_ = rounds.stopped
 
-    def _check_words(self) -> None:
-        for name, word, known in (
-            ("init", self.init, STARTS),
-            ("step_distribution", self.step_distribution, tuple(STEPS)),
+    def _check_names_of_options(self) -> None:
+        for parameter, name, known in (
+            ("init", self.init, INITIAL_WEIGHTS),
+            ("step_distribution", self.step_distribution, tuple(STEP_DISTRIBUTIONS)),
         ):
-            if word not in known:
-                raise ValueError(describe_unknown_name(name, word, known))
+            if name not in known:
+                raise ValueError(describe_unknown_name(parameter, name, known))
 
-    def _part(self, data: TrainingData, metric: Metric) -> Part:
+    def _make_split(self, data: TrainingData, metric: Metric) -> EvaluationSplit:
         repeated = RepeatedMetric(metric, data.relevance, data.offsets)
-        left_out = np.isnan(repeated.per_query(np.zeros(len(data.relevance))))
-        weight = np.where(left_out, 0.0, data.weight_of_queries)
-        return Part(self._encoded(data), repeated, weight / weight.sum())
+        is_left_out = np.isnan(repeated.per_query(np.zeros(len(data.relevance))))
+        weights = np.where(is_left_out, 0.0, data.weight_of_queries)
+        return EvaluationSplit(self._encode_data(data), repeated, weights / weights.sum())
 
 
 class IESRRank(ESRank):
-    """IESR-Rank: as ES-Rank, from the weights of a linear regression on the labels."""
+    """IESR-Rank: ES-Rank that starts from the weights of a linear regression on the labels."""
 
     __init__ = with_defaults(ESRank.__init__, init="regression")
 
 
 class IESVMRank(ESRank):
-    """IESVM-Rank: as ES-Rank, from the weights of a linear SVM, here `RankSVM` with its defaults."""
+    """IESVM-Rank: ES-Rank that starts from the weights of a linear SVM, here `RankSVM` with its defaults."""
 
     __init__ = with_defaults(ESRank.__init__, init="svm")
 
 
-def starting_weights(start: str, table: Features, data: TrainingData) -> FloatArray:
-    """The first parent, with weights of a mean size of 1; all 1 where the start knows nothing."""
+def compute_initial_weights(init: str, table: Features, data: TrainingData) -> FloatArray:
+    """Compute the initial weights, with a mean absolute value of 1; all 1 if the start finds none."""
     equal = np.ones(table.shape[1])
-    if start == "equal":
+    if init == "equal":
         return equal
-    coef = regression_weights(table, data) if start == "regression" else margin_weights(table, data)
-    size = np.abs(coef).mean()
-    return coef / size if 0 < size < np.inf else equal
+    coef = fit_regression_weights(table, data) if init == "regression" else fit_margin_weights(table, data)
+    mean_size = np.abs(coef).mean()
+    return coef / mean_size if 0 < mean_size < np.inf else equal
 
 
-def regression_weights(table: Features, data: TrainingData) -> FloatArray:
-    """Least squares on the labels with an intercept; of equally good weights, the shortest."""
+def fit_regression_weights(table: Features, data: TrainingData) -> FloatArray:
+    """Fit the labels by least squares with an intercept; return the solution with the smallest norm."""
     weight = data.weight_of_rows
     total = weight.sum()
-    middle, label = np.zeros(table.shape[1]), float(weight @ data.relevance) / total
-    squares, products = np.zeros((len(middle), len(middle))), np.zeros(len(middle))
-    blocks = [slice(start, start + ROWS_AT_A_TIME) for start in range(0, len(table), ROWS_AT_A_TIME)]
+    mean, mean_label = np.zeros(table.shape[1]), float(weight @ data.relevance) / total
+    squares, products = np.zeros((len(mean), len(mean))), np.zeros(len(mean))
+    blocks = [slice(start, start + ROWS_PER_BLOCK) for start in range(0, len(table), ROWS_PER_BLOCK)]
     for rows in blocks:
-        middle += weight[rows] @ table[rows].astype(np.float64) / total
+        mean += weight[rows] @ table[rows].astype(np.float64) / total
     for rows in blocks:
-        centred = table[rows].astype(np.float64) - middle
+        centred = table[rows].astype(np.float64) - mean
         weighted = centred.T * weight[rows]
         squares += weighted @ centred
-        products += weighted @ (data.relevance[rows] - label)
+        products += weighted @ (data.relevance[rows] - mean_label)
     return run_interruptibly(lambda: np.linalg.lstsq(squares, products, rcond=1e-12)[0].astype(np.float64))

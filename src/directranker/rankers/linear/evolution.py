@@ -1,11 +1,12 @@
-"""The evolution strategy of ES-Rank: one parent, one child, and steps that are taken again while they help.
+"""The (1+1) evolution strategy of ES-Rank: a mutation that improves the parent is repeated.
 
 >>> from directranker.metrics import Metric
 >>> table = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 >>> relevance, offsets = (table[:, 0] > 0).astype(float), np.array([0, 20, 40])
->>> part = Part(table, RepeatedMetric(Metric("average_precision"), relevance, offsets), np.array([0.5, 0.5]))
->>> best = evolve(Parent(part, np.ones(3)), Rounds("evolving", 50), steps="gaussian", seed=0)
->>> part.fitness(best) > part.fitness(np.ones(3))
+>>> metric = RepeatedMetric(Metric("average_precision"), relevance, offsets)
+>>> split = EvaluationSplit(table, metric, np.array([0.5, 0.5]))
+>>> best = evolve(Parent(split, np.ones(3)), Rounds("evolving", 50), step_distribution="gaussian", seed=0)
+>>> split.compute_fitness(best) > split.compute_fitness(np.ones(3))
 True
 """
 
@@ -22,100 +23,107 @@ from directranker.metrics.repeated import RepeatedMetric
 from directranker.rankers.linear.weighted_sums import score_rows, update_scores
 from directranker.rankers.rounds import Rounds
 
-__all__ = ["STEPS", "Parent", "Part", "draw_change", "evolve"]
+__all__ = ["STEP_DISTRIBUTIONS", "EvaluationSplit", "Parent", "evolve", "sample_mutation"]
 
-Steps = Callable[[np.random.Generator, int], FloatArray]
-LARGEST_EXPONENT = 5.0
-LARGEST_STEP = float(np.exp(LARGEST_EXPONENT))
+StepSampler = Callable[[np.random.Generator, int], FloatArray]
+MAX_EXPONENT = 5.0
+MAX_STEP = float(np.exp(MAX_EXPONENT))
 
 
-def gaussian_steps(rng: np.random.Generator, n: int) -> FloatArray:
-    """N(0, 1)."""
+def sample_gaussian_steps(rng: np.random.Generator, n: int) -> FloatArray:
+    """Sample from N(0, 1)."""
     return rng.standard_normal(n)
 
 
-def cauchy_steps(rng: np.random.Generator, n: int) -> FloatArray:
-    """N(0, 1)·exp(Cauchy(0, 1)), the published ones; the exponent is cut off at ±5."""
-    exponent = np.clip(rng.standard_cauchy(n), -LARGEST_EXPONENT, LARGEST_EXPONENT)
+def sample_cauchy_steps(rng: np.random.Generator, n: int) -> FloatArray:
+    """Sample N(0, 1)·exp(Cauchy(0, 1)), as published; the exponent is clipped to ±5."""
+    exponent = np.clip(rng.standard_cauchy(n), -MAX_EXPONENT, MAX_EXPONENT)
     return rng.standard_normal(n) * np.exp(exponent)
 
 
-def levy_steps(rng: np.random.Generator, n: int) -> FloatArray:
-    """Steps of a Lévy flight of index 3/2 by Mantegna's ratio of normal numbers, cut off at ±e⁵."""
+def sample_levy_steps(rng: np.random.Generator, n: int) -> FloatArray:
+    """Sample Lévy flights of index 3/2 by Mantegna's ratio of normal variables, clipped to ±e⁵."""
     numerator, denominator = 0.6965745 * rng.standard_normal(n), np.abs(rng.standard_normal(n))
-    return np.clip(numerator / denominator ** (2 / 3), -LARGEST_STEP, LARGEST_STEP)
+    return np.clip(numerator / denominator ** (2 / 3), -MAX_STEP, MAX_STEP)
 
 
-STEPS: Mapping[str, Steps] = MappingProxyType(
-    {"gaussian": gaussian_steps, "cauchy": cauchy_steps, "levy": levy_steps}
+STEP_DISTRIBUTIONS: Mapping[str, StepSampler] = MappingProxyType(
+    {"gaussian": sample_gaussian_steps, "cauchy": sample_cauchy_steps, "levy": sample_levy_steps}
 )
 
 
-def draw_change(rng: np.random.Generator, n_weights: int, steps: str) -> tuple[IntArray, FloatArray]:
-    """Which weights change, a random number of random ones, and by how much.
+def sample_mutation(
+    rng: np.random.Generator, n_weights: int, step_distribution: str
+) -> tuple[IntArray, FloatArray]:
+    """Sample a random number of random weights, and the change of each.
 
-    >>> columns, sizes = draw_change(np.random.default_rng(3), 9, "gaussian")
-    >>> len(columns) == len(sizes), bool(np.all(np.diff(columns) > 0))
+    >>> columns, steps = sample_mutation(np.random.default_rng(3), 9, "gaussian")
+    >>> len(columns) == len(steps), bool(np.all(np.diff(columns) > 0))
     (True, True)
     """
     columns = rng.choice(n_weights, rng.integers(1, n_weights, endpoint=True), replace=False)
-    return np.sort(columns), STEPS[steps](rng, len(columns))
+    return np.sort(columns), STEP_DISTRIBUTIONS[step_distribution](rng, len(columns))
 
 
 @dataclass(frozen=True)
-class Part:
-    """Encoded features of documents, the metric of any scores of them, and what each query counts in it."""
+class EvaluationSplit:
+    """Encoded features of documents, the metric of their scores, and the weight of each query in it."""
 
     table: Features
     metric: RepeatedMetric
-    share: FloatArray
-    """Of the mean over queries, 1 in all; 0 for queries that the metric leaves out."""
+    query_weights: FloatArray
+    """Sum to 1; 0 for queries that the metric leaves out."""
 
-    def fitness(self, coef: FloatArray) -> float:
-        """The metric under these weights."""
-        return self.fitness_of_scores(score_rows(self.table, coef))
+    def compute_fitness(self, coef: FloatArray) -> float:
+        """Compute the metric for these weights."""
+        return self.compute_fitness_of_scores(score_rows(self.table, coef))
 
-    def fitness_of_scores(self, scores: FloatArray) -> float:
-        """The metric under these scores."""
-        return float(np.nan_to_num(self.metric.per_query(scores), copy=False) @ self.share)
+    def compute_fitness_of_scores(self, scores: FloatArray) -> float:
+        """Compute the metric for these scores."""
+        return float(np.nan_to_num(self.metric.per_query(scores), copy=False) @ self.query_weights)
 
 
 class Parent:
-    """Weights with the scores of a part's documents, and a place for those of the child."""
+    """The current weights with their scores, and a buffer for the scores of the child."""
 
-    def __init__(self, part: Part, coef: FloatArray) -> None:
-        self._part = part
-        self._scores = score_rows(part.table, coef)
-        self._childs = np.empty_like(self._scores)
+    def __init__(self, split: EvaluationSplit, coef: FloatArray) -> None:
+        self._split = split
+        self._scores = score_rows(split.table, coef)
+        self._child_scores = np.empty_like(self._scores)
         self.coef = coef
-        self.fitness = part.fitness_of_scores(self._scores)
+        self.fitness = split.compute_fitness_of_scores(self._scores)
 
-    def succeeded_by_child(self, columns: IntArray, sizes: FloatArray) -> bool:
-        """Give way to a child with these changes if it is strictly fitter → whether it is."""
-        update_scores(self._part.table, self._scores, columns, sizes, self._childs)
-        fitness = self._part.fitness_of_scores(self._childs)
+    def try_mutation(self, columns: IntArray, steps: FloatArray) -> bool:
+        """Replace the parent by the mutated child if the child is strictly fitter; return whether it is."""
+        update_scores(self._split.table, self._scores, columns, steps, self._child_scores)
+        fitness = self._split.compute_fitness_of_scores(self._child_scores)
         if not fitness > self.fitness:
             return False
         self.coef = self.coef.copy()
-        self.coef[columns] += sizes
+        self.coef[columns] += steps
         self.fitness = fitness
-        self._scores, self._childs = self._childs, self._scores
+        self._scores, self._child_scores = self._child_scores, self._scores
         return True
 
 
 def evolve(
-    parent: Parent, rounds: Rounds, *, steps: str, seed: int, validation: Part | None = None
+    parent: Parent,
+    rounds: Rounds,
+    *,
+    step_distribution: str,
+    seed: int,
+    validation: EvaluationSplit | None = None,
 ) -> FloatArray:
-    """The weights of the last parent, or of the one with the best metric on a validation part."""
+    """Return the weights of the last parent, or of the parent with the best validation metric."""
     rng = np.random.default_rng((seed, 13))
     best, succeeded = parent.coef, False
-    metric = None if validation is None else validation.fitness(parent.coef)
+    metric = None if validation is None else validation.compute_fitness(parent.coef)
     for _ in rounds:
         if not succeeded:
-            columns, sizes = draw_change(rng, len(parent.coef), steps)
-        succeeded = parent.succeeded_by_child(columns, sizes)
+            columns, steps = sample_mutation(rng, len(parent.coef), step_distribution)
+        succeeded = parent.try_mutation(columns, steps)
         if succeeded and validation is not None:
-            metric = validation.fitness(parent.coef)
+            metric = validation.compute_fitness(parent.coef)
         if rounds.record(parent.fitness, metric):
             best = parent.coef
     return best

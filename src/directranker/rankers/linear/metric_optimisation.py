@@ -1,4 +1,4 @@
-"""Linear rankers that climb a metric itself: the parts that they learn from and are stopped by."""
+"""Base class of linear rankers that optimise a metric directly, one feature at a time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class MetricOptimizingRanker(LinearRanker):
     early_stopping: bool
     validation_fraction: float
 
-    def _scored_parts(
+    def _make_splits(
         self, data: TrainingData, validation: TrainingData | None, seed: int
     ) -> tuple[ScoredSplit, ScoredSplit | None]:
-        """Fit the transform, and give the training and the validation part with all scores 0."""
+        """Fit the transform, and return the training and the validation split with all scores 0."""
         metric = as_metric(self.metric)
         check_not_constant(metric, data)
         data, validation = early_stopping_split(

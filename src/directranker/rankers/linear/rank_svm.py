@@ -1,10 +1,10 @@
-"""RankSVM: a linear scorer that keeps the documents of each pair a margin apart, solved exactly.
+"""RankSVM: a linear ranker with a margin between the documents of each pair, solved to optimality.
 
     minimise  alpha/2 ‖w‖² + Σ over pairs of weight · max(0, 1 − w·(x_i − x_j))²     x_i the more relevant
 
 Herbrich, Graepel, Obermayer, Large Margin Rank Boundaries for Ordinal Regression, 2000; Joachims, Optimizing
-Search Engines using Clickthrough Data, 2002; with the square as in Chapelle and Keerthi, Efficient Algorithms
-for Ranking with SVMs, 2010. Pairs exist only inside the cost: L-BFGS sees one score per document.
+Search Engines using Clickthrough Data, 2002; with the squared hinge as in Chapelle and Keerthi, Efficient
+Algorithms for Ranking with SVMs, 2010. Pairs exist only inside the cost: L-BFGS sees one score per document.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> train, test = example_dataset().split(0.7, random_state=0)
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -30,7 +29,7 @@ from directranker.costs.plans import CostPlan, plan_cost
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.parameters import CALLBACKS, PROGRESS, above, instance_of, integer
 from directranker.rankers.base import as_seed
-from directranker.rankers.linear.base import LinearRanker
+from directranker.rankers.linear.base import LinearRanker, RandomState
 from directranker.rankers.linear.weighted_sums import score_rows, sum_rows
 from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.suggestions import describe_unknown_name
@@ -40,50 +39,56 @@ from directranker.training.interrupts import raise_interrupts
 __all__ = ["RankSVM"]
 
 COSTS = ("squared_hinge", "hinge")
-WIDEST, NARROWEST = 0.5, 1e-7  # of the rounded corner of a hinge
-SOLVED = 0.1  # with so little of the gap left to descend, only a narrower corner brings more
+INITIAL_WIDTH, MIN_WIDTH = 0.5, 1e-7  # of the smoothed corner of the hinge
+MIN_DESCENT_FRACTION = 0.1  # of the gap; with less left to descend, only a smaller width helps
 
 
 class RankSVM(LinearRanker):
-    """A linear ranker by a margin between the documents of each pair.
+    """A linear ranker that maximises the margin between the documents of each pair.
 
     Parameters
     ----------
     cost
-        Of a pair whose scores differ by d in the right direction: `"squared_hinge"`, max(0, 1 − d)², or
-        `"hinge"`, max(0, 1 − d), which takes longer.
+        The cost of a pair with the score difference d in the correct direction: `"squared_hinge"`,
+        max(0, 1 − d)², or `"hinge"`, max(0, 1 − d), which takes longer.
     alpha
-        How much the squared length of the weights counts. With `reduction="sum"` it is 1/C of other SVMs.
-    pairs, reduction
-        `"all"` pairs of different labels, or `"adjacent"` classes only; the mean over `"queries"` of each
-        one's mean, over all `"pairs"`, half-way between by the `"root"` of their number, or the `"sum"`.
+        The strength of the L2 regularisation, alpha/2 ‖w‖². With `reduction="sum"` it is 1/C of other SVMs.
+    pairs
+        `"all"` pairs of different labels, or only pairs of `"adjacent"` labels.
+    reduction
+        How costs of pairs are reduced: `"queries"` (the mean over queries of the mean over each query's
+        pairs), `"pairs"` (the mean over all pairs), `"root"` (in between: queries are weighted by the square
+        root of their number of pairs) or `"sum"`.
     transform
-        What becomes of the features first, fitted on the training part alone.
+        The feature transform: a name (`"auto"`, `"query-min-max"`, …) or a transformer. Fitted on the
+        training split alone.
     tol
-        End when the objective is at most this share above the least possible one.
+        Stop when the relative duality gap is at most this: the objective is then within this fraction of its
+        minimum.
     max_iter
-        When to end at the latest.
+        The maximum number of L-BFGS iterations.
     random_state
-        Decides which rows the transform is fitted on, where there are very many; nothing else is random.
+        Seed of the sample of rows on which the transform is fitted if there are very many; nothing else is
+        random.
     progress
-        Show a bar; None where standard error is a terminal.
+        Show a progress bar; None shows one if standard error is a terminal.
     callbacks
-        Called with the `RoundRecord` of each round.
+        Functions that are called with the `RoundRecord` of each iteration.
 
     Attributes
     ----------
     coef_, transform_
-        The weights of the columns that the fitted transform makes.
+        The weights of the encoded columns, and the fitted transform.
     gap_
-        The objective is at most this share above the least possible one; proven, not estimated.
+        The relative duality gap: the objective is proven to be at most this fraction above its minimum.
     history_
-        A record per round; its fitness is minus the objective.
+        A `RoundRecord` per iteration; its fitness is the negative objective.
     n_rounds_, stopped_
-        How many rounds there were, and why it ended: `"converged"` where `gap_` is at most `tol`,
-        `"max_iter"`, `"interrupted"`, or, with a warning, `"precision"` where floating-point numbers allow
-        no better weights.
+        The number of iterations, and the reason for stopping: `"converged"` (`gap_` is at most `tol`),
+        `"max_iter"`, `"interrupted"`, or `"precision"`, with a warning, if floating-point precision allows no
+        better weights.
 
-    An `eval_set` is not looked at: there is nothing to stop early.
+    An `eval_set` is ignored, because there is no early stopping.
 
     """
 
@@ -105,10 +110,10 @@ class RankSVM(LinearRanker):
         alpha: float = 0.03,
         pairs: str = "all",
         reduction: str = "queries",
-        transform: Any = "auto",
+        transform: object = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: RandomState = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[RoundRecord], None]] = (),
     ) -> None:
@@ -130,13 +135,11 @@ class RankSVM(LinearRanker):
             raise ValueError(describe_unknown_name("cost", self.cost, COSTS))
         self._fit_transform(data, as_seed(self.random_state))
         rounds = Rounds(type(self).__name__, self.max_iter, progress=self.progress, callbacks=self.callbacks)
-        point = self._solution(self._encoded(data), data, rounds)
+        point = self._solve(self._encode_data(data), data, rounds)
         self.coef_, self.gap_ = point.coef, float(point.gap)
-        self.history_ = rounds.history
-        self.n_rounds_ = len(rounds.history)
-        self.stopped_ = rounds.stopped
+        self._set_history(rounds)
 
-    def _solution(self, table: Features, data: TrainingData, rounds: Rounds) -> Point:
+    def _solve(self, table: Features, data: TrainingData, rounds: Rounds) -> Point:
         objective = Objective(
             "squared_hinge", head_activation="identity", pairs=self.pairs, reduction=self.reduction
         )
@@ -147,41 +150,41 @@ class RankSVM(LinearRanker):
             query_weight=data.query_weight,
             document_weight=data.document_weight,
         )
-        width = None if self.cost == "squared_hinge" else WIDEST
+        width = None if self.cost == "squared_hinge" else INITIAL_WIDTH
         problem = MarginProblem(table, plan, objective, self.alpha, width)
-        return solve(problem, rounds, tol=self.tol)
+        return minimise(problem, rounds, tol=self.tol)
 
 
-def margin_weights(table: Features, data: TrainingData) -> FloatArray:
-    """The weights of a RankSVM with its defaults, of features that are encoded already.
+def fit_margin_weights(table: Features, data: TrainingData) -> FloatArray:
+    """Fit the weights of a RankSVM with its defaults to encoded features.
 
-    Ctrl-C raises: these weights are only a start, and whoever asked for them would go on.
+    Ctrl-C raises, because these weights are only the start of another training.
     """
     ranker = RankSVM()
     with raise_interrupts():
-        return ranker._solution(table, data, Rounds("RankSVM", ranker.max_iter)).coef
+        return ranker._solve(table, data, Rounds("RankSVM", ranker.max_iter)).coef
 
 
 @dataclass(frozen=True)
 class Point:
-    """The objective at some weights; `smooth` is what L-BFGS sees of it, with its gradient."""
+    """The objective at some weights; L-BFGS minimises `smooth`, with this gradient."""
 
     coef: FloatArray
     value: float
     smooth: float
     gradient: FloatArray
     bound: float
-    """No weights have an objective below this; it is a value of the dual problem."""
+    """A value of the dual problem: a lower bound of the objective at any weights."""
 
     @property
     def gap(self) -> float:
-        """By which share the objective is above the bound."""
+        """The relative duality gap, (value − bound) / bound."""
         if self.bound > 0:
             return (self.value - self.bound) / self.bound
         return np.inf if self.value > 0 else 0.0
 
-    def better_of(self, other: Point) -> Point:
-        """The weights of the lower objective, with the higher of both bounds."""
+    def combine(self, other: Point) -> Point:
+        """Return the point with the lower objective, and the higher of both bounds."""
         better = other if other.value <= self.value else self
         return replace(better, bound=max(self.bound, other.bound))
 
@@ -190,8 +193,9 @@ class Point:
 class MarginProblem:
     """alpha/2 ‖w‖² + the hinge costs of the pairs.
 
-    Without `width` the hinge is squared. With it, its corner is rounded off by that much, for L-BFGS needs a
-    slope everywhere: (max(0, 1 − d)² − max(0, 1 − width − d)²) / (2 width), a difference of squared hinges.
+    Without `width` the hinge is squared. With it, the corner of the hinge is smoothed over that width,
+    because L-BFGS needs a gradient everywhere: (max(0, 1 − d)² − max(0, 1 − width − d)²) / (2 width), a
+    difference of squared hinges.
     """
 
     table: Features
@@ -200,84 +204,87 @@ class MarginProblem:
     alpha: float
     width: float | None = None
 
-    def at(self, coef: FloatArray) -> Point:
-        """The objective, its gradient and its gap."""
+    def evaluate(self, coef: FloatArray) -> Point:
+        """Compute the objective, its gradient and its lower bound."""
         scores = score_rows(self.table, coef)
-        missing, squares, slopes = self._beyond(scores, 1.0)
-        cost, smooth, pull = squares, squares, 2 * missing - squares
+        hinge, squares, slopes = self._compute_hinge_sums(scores, 1.0)
+        cost, smooth, dual_sum = squares, squares, 2 * hinge - squares
         if self.width is not None:
-            inner, inner_squares, inner_slopes = self._beyond(scores, 1.0 - self.width)
+            inner_hinge, inner_squares, inner_slopes = self._compute_hinge_sums(scores, 1.0 - self.width)
             slopes = (slopes - inner_slopes) / (2 * self.width)
             smooth = (squares - inner_squares) / (2 * self.width)
-            cost, pull = missing, (missing - inner) / self.width
-        outward = sum_rows(self.table, slopes)
-        length = self.alpha / 2 * float(coef @ coef)
-        # The dual: each pair pulls by the slope of its cost, and Σ pulls − ‖Σ pull (x_i − x_j)‖² / (2 alpha).
-        bound = pull - float(outward @ outward) / (2 * self.alpha)
-        return Point(coef, cost + length, smooth + length, self.alpha * coef + outward, bound)
+            cost, dual_sum = hinge, (hinge - inner_hinge) / self.width
+        cost_gradient = sum_rows(self.table, slopes)
+        penalty = self.alpha / 2 * float(coef @ coef)
+        # The dual objective, where a pair's dual variable a is the negative slope of its cost:
+        # Σ a − ‖Σ a (x_i − x_j)‖² / (2 alpha), for the squared hinge with Σ (a − a²/4) instead of Σ a.
+        bound = dual_sum - float(cost_gradient @ cost_gradient) / (2 * self.alpha)
+        return Point(coef, cost + penalty, smooth + penalty, self.alpha * coef + cost_gradient, bound)
 
-    def _beyond(self, scores: FloatArray, margin: float) -> tuple[float, float, FloatArray]:
-        """What pairs miss of a margin, summed; its squares, summed; and their slopes in the scores."""
+    def _compute_hinge_sums(self, scores: FloatArray, margin: float) -> tuple[float, float, FloatArray]:
+        """Compute Σ max(0, margin − d), the sum of its squares, and the squares' gradient in the scores."""
         costs, gradient = compute_cost(self.objective, self.plan, scores / margin)
         squares, slopes = margin**2 * float(costs.sum()), margin * gradient.astype(np.float64)
         # Σ slope · score = −2 Σ max(0, margin − d) d, since each pair's slopes are opposite.
-        missing = (squares - float(slopes @ scores) / 2) / margin
-        return missing, squares, slopes
+        hinge = (squares - float(slopes @ scores) / 2) / margin
+        return hinge, squares, slopes
 
 
-def solve(problem: MarginProblem, rounds: Rounds, *, tol: float) -> Point:
-    """Minimise by L-BFGS until the gap is small enough or the rounds are over; narrower corners by and by.
+def minimise(problem: MarginProblem, rounds: Rounds, *, tol: float) -> Point:
+    """Minimise by L-BFGS, with smaller and smaller widths, until the gap is small or the rounds are over.
 
-    The last corners may be too narrow for the precision of numbers, so the best weights and the highest bound
-    of all corners are returned.
+    The last widths may be too small for floating-point precision, so the best weights and the highest bound
+    of all widths are returned.
     """
-    point, goes_on = problem.at(np.zeros(problem.table.shape[1])), True
+    point, has_rounds = problem.evaluate(np.zeros(problem.table.shape[1])), True
     best = point
-    with closing(iter(rounds)) as turns:
-        next(turns)
-        while goes_on and point.gap > tol:
-            point, goes_on = _descend(problem, point.coef, rounds, turns, tol)
-            best = best.better_of(point)
-            if problem.width is None or problem.width < NARROWEST:
+    with closing(iter(rounds)) as round_numbers:
+        next(round_numbers)
+        while has_rounds and point.gap > tol:
+            point, has_rounds = _run_lbfgs(problem, point.coef, rounds, round_numbers, tol)
+            best = best.combine(point)
+            if problem.width is None or problem.width < MIN_WIDTH:
                 break
             problem = replace(problem, width=problem.width / 4)
-    if goes_on and best.gap <= tol:
+    if has_rounds and best.gap <= tol:
         rounds.finish("converged")
-    elif goes_on:
+    elif has_rounds:
         rounds.finish("precision")
         warn_caller(
             f"RankSVM stopped at gap_={best.gap:.2g}, above tol={tol:g}: floating-point "
-            "precision allows no better weights; take a larger tol or alpha, or features of similar scale",
+            "precision allows no better weights; use a larger tol or alpha, or features of similar scale",
             TrainingWarning,
         )
     return best
 
 
-def _descend(
-    problem: MarginProblem, coef: FloatArray, rounds: Rounds, turns: Iterator[int], tol: float
+def _run_lbfgs(
+    problem: MarginProblem, coef: FloatArray, rounds: Rounds, round_numbers: Iterator[int], tol: float
 ) -> tuple[Point, bool]:
-    """One run of L-BFGS → where it ended, and whether the rounds go on."""
-    latest, goes_on = problem.at(coef), True
+    """Run L-BFGS once; return the final point and whether rounds are left."""
+    latest, has_rounds = problem.evaluate(coef), True
     accepted = latest
 
-    def value_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
+    def compute_value_and_gradient(weights: FloatArray) -> tuple[float, FloatArray]:
         nonlocal latest
-        latest = problem.at(weights.copy())
+        latest = problem.evaluate(weights.copy())
         return latest.smooth, latest.gradient
 
-    def after_round(intermediate_result: OptimizeResult) -> None:
-        nonlocal accepted, goes_on
+    def finish_round(intermediate_result: OptimizeResult) -> None:
+        nonlocal accepted, has_rounds
         if not np.array_equal(latest.coef, intermediate_result.x):
-            value_and_gradient(intermediate_result.x)
+            compute_value_and_gradient(intermediate_result.x)
         accepted = latest
         rounds.record(-accepted.value)
         if accepted.gap <= tol:
             rounds.finish("converged")
-        goes_on = next(turns, None) is not None
-        left = float(accepted.gradient @ accepted.gradient) / (2 * problem.alpha)
-        if not goes_on or left < SOLVED * (accepted.value - accepted.bound):
+        has_rounds = next(round_numbers, None) is not None
+        max_descent = float(accepted.gradient @ accepted.gradient) / (2 * problem.alpha)
+        if not has_rounds or max_descent < MIN_DESCENT_FRACTION * (accepted.value - accepted.bound):
             raise StopIteration
 
     options = {"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
-    minimize(value_and_gradient, coef, jac=True, method="L-BFGS-B", callback=after_round, options=options)
-    return accepted, goes_on
+    minimize(
+        compute_value_and_gradient, coef, jac=True, method="L-BFGS-B", callback=finish_round, options=options
+    )
+    return accepted, has_rounds

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from directranker.encoding import bins_of
+from directranker.encoding import get_bins
 from directranker.encoding.base import RowTransform
 from directranker.metrics import Metric
 from directranker.nn import DirectRankerNet
@@ -144,7 +144,7 @@ def train(
     net: DirectRankerNet,
 ) -> TrainingResult:
     """Train the net and move it to the processor."""
-    as_bins = bins_of(ranker.transform_) is not None and has_fast_pass(net)
+    as_bins = get_bins(ranker.transform_) is not None and has_fast_pass(net)
     validation = None
     if splits.validation is not None:
         held_out = _encode_features(ranker, splits.validation, resolved.device, as_bins=as_bins)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
-from directranker.description.columns import columns_of
+from directranker.description.columns import describe_columns
 from directranker.description.model import Model, Net
 from directranker.metrics import Metric
 from directranker.rankers.finite_scores import saturate
@@ -139,11 +139,11 @@ class NetRanker(TransformingRanker):
         return super()._from_saved_parameters(saved, trust)
 
     def _describe(self) -> Model:
-        from directranker.description.layers import layers_of  # noqa: PLC0415 - slow to import
+        from directranker.description.layers import read_layers  # noqa: PLC0415 - slow to import
 
-        columns, n_columns = columns_of(self.transform_)
+        columns, n_columns = describe_columns(self.transform_)
         head = self.net_.head.weight.detach().numpy()
-        return Net(self._feature_names(), columns, n_columns, layers_of(self.net_.feature_net), head)
+        return Net(self._feature_names(), columns, n_columns, read_layers(self.net_.feature_net), head)
 
     def _column_contributions(
         self, encoded: FloatArray, pairs: IntArray, n_steps: int

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from directranker.arrays import Float32Array, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.blocks import encode_rows
-from directranker.encoding.in_context import bins_of
+from directranker.encoding.in_context import get_bins
 from directranker.encoding.piecewise_linear import PiecewiseLinear
 from directranker.rankers.nets.layer_functions import ACTIVATIONS, EPSILON, normalise_rows
 from directranker.rankers.nets.perceptron_kernels import (
@@ -124,7 +124,7 @@ class PerceptronScorer:
     def _read_inputs(self, table: Float32Array, rows: slice, transform: Any) -> Float32Array:
         block = np.ascontiguousarray(table[rows], dtype=np.float32)
         if np.isinf(block).any():
-            transform._refuse_too_large(table, rows)
+            transform._check_float32_range(table, rows)
         if self._tables is not None:
             return block
         return encode_rows(block, transform._encode, n_columns=transform._n_columns_out())
@@ -156,7 +156,7 @@ class CachedScorer:
 
 
 def _collect_arrays(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
-    bins = bins_of(transform)
+    bins = get_bins(transform)
     if bins is None:
         return dict(weights)
     names = ("edges_", "edge_offsets_", "marks_missing_")
@@ -202,7 +202,7 @@ def build_scorer(weights: Weights, transform: Any, activation: str) -> Perceptro
     if not all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays.values()):
         return None
     n_layers = sum(name.startswith("feature_net.linear_") and name.endswith(".weight") for name in arrays)
-    bins = bins_of(transform)
+    bins = get_bins(transform)
     layers: list[Layer] = []
     tables = None
     for number in range(1, n_layers + 1):
