@@ -31,7 +31,7 @@ from directranker.data.formats import read_dataset
 from directranker.data.streaming import stream_dataset
 from directranker.data.tabular import Layout, write_parquet
 
-from hostile_parquet import ROLES, arrow_columns, as_parquet, crafted_tables, mutated, with_column
+from hostile_parquet import ROLES, arrow_columns, as_parquet, crafted_tables, mutate, with_column
 from measuring import describe_machine
 
 MEMORY = 6 << 30
@@ -101,11 +101,11 @@ def make_valid_files(path: Path) -> Iterator[bytes]:
 def run(first: int, stop: int, seed: int, folder: Path) -> None:
     """Try some mutations in this process; print one line per outcome."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    path, counts = folder / "mutated.parquet", Counter[str]()
+    path, counts = folder / "mutate.parquet", Counter[str]()
     files = list(make_valid_files(path))
     for number in range(first, stop):
         rng = np.random.default_rng([seed, number])
-        path.write_bytes(mutated(files[int(rng.integers(len(files)))], rng))
+        path.write_bytes(mutate(files[int(rng.integers(len(files)))], rng))
         result = try_readers(path)
         counts[result] += 1
         if result.startswith("FAULT"):

@@ -62,7 +62,7 @@ def main() -> None:
         )
         net = built.eval()
         whole, rows = partial(_score_by_torch, net, X), torch.from_numpy(X)
-        way = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
+        batching = torch_scores.select_batching(net.feature_net, (N_FEATURES,))
         name = f"feature_net {hidden_layers}"
         _print_ratio(
             f"{name}, 64 rows, copies: {batching.copies}",

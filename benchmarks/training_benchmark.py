@@ -44,7 +44,6 @@ class Epoch:
     """One epoch of a net over a data set, in the compared implementations."""
 
     def __init__(self, data: RankingDataset, hidden: tuple[int, ...]) -> None:
-        self.groups = QueryGroups(data.relevance, data.offsets)
         table = Standard().fit_transform(data.features)
         documents = TrainingData(table, None, data.relevance, data.offsets)
         self.features = EncodedFeatures(documents, Unchanged().fit(table[:100]), torch.device("cpu"))
@@ -53,12 +52,12 @@ class Epoch:
         )
         self.cost = ObjectiveCost(Objective("cross_entropy"))
         self.options = TrainingOptions(max_epochs=1, batch_queries=BATCH, progress=False, learning_rate=1e-4)
-        self.batches = list(Batches(self.groups, BATCH, 0).epoch(0))
-        self.gathered = [self.features.of(batch.rows) for batch in self.batches]
+        self.batches = list(Batches(documents, BATCH, 0).epoch(0))
+        self.gathered = [self.features.select(batch.rows) for batch in self.batches]
 
     def run_ours(self) -> None:
         """Run everything: gather, forward, all pairs, backward, step."""
-        train(self.net, self.cost, self.features, self.groups, self.options)
+        train(self.net, self.cost, self.features, self.options)
 
     def run_net_only(self) -> None:
         """Run forward and backward on prepared batches; no pairs, no step."""
@@ -77,7 +76,7 @@ class Epoch:
             rows[is_document] = batch.rows
             labels = torch.full(is_document.shape, float("nan"))
             labels[torch.from_numpy(is_document)] = torch.from_numpy(batch.relevance).float()
-            X = self.features.of(rows.ravel())
+            X = self.features.select(rows.ravel())
             scores = self.net(X).reshape(is_document.shape)
             difference = scores[:, :, None] - scores[:, None, :]
             pairs = labels[:, :, None] > labels[:, None, :]

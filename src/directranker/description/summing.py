@@ -49,7 +49,8 @@ def _scale_tree(tree: Tree, factor: float) -> Tree:
 
 
 def _scale_net(net: Net, factor: float) -> Net:
-    return replace(net, head=(net.head * factor).astype(net.head.dtype))
+    head: FloatArray = (net.head * factor).astype(net.head.dtype)
+    return replace(net, head=head)
 
 
 def _get_kind(layer: Layer) -> tuple[str, bool]:
@@ -67,12 +68,13 @@ def _merge_nets(nets: Sequence[Net]) -> Net:
         bias = np.concatenate([layer.bias for layer in same_depth])
         layers.append(Layer(weight.astype(np.float32), bias, None, same_depth[0].activation))
     add_heads = share_columns and not layers
+    head: FloatArray = np.sum(heads, axis=0) if add_heads else np.concatenate(heads)
     return Net(
         first.feature_names,
         columns=first.columns if share_columns else _concatenate_columns(nets),
         n_columns=first.n_columns if share_columns else sum(net.n_columns for net in nets),
         layers=tuple(layers),
-        head=np.sum(heads, axis=0) if add_heads else np.concatenate(heads),
+        head=head,
     )
 
 

@@ -32,11 +32,12 @@ def validate_counts(name: str, values: object, *, wanted: str) -> tuple[int, ...
     Traceback (most recent call last):
     ValueError: input_shape is [1, 0]; pass the shape of a document
     """
-    # Bytes are no numbers, sets and mappings have no order.
-    is_sequence = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
-    if not is_sequence or not all(map(_is_count, values)):
-        raise ValueError(f"{name} is {values!r}; pass {wanted}")
-    return tuple(map(int, values))
+    # Bytes are not numbers; sets and mappings have no order.
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set):
+        items = list(values)
+        if all(map(_is_count, items)):
+            return tuple(map(int, items))
+    raise ValueError(f"{name} is {values!r}; pass {wanted}")
 
 
 def _is_count(value: object) -> TypeGuard[int]:
