@@ -18,7 +18,7 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     PairedTest,
     QueryValues,
     RankerResult,
@@ -26,8 +26,8 @@ from directranker.experiments.results import (
     write_json,
     write_results,
 )
-from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
-from directranker.model_selection.diagnostics import explained_rows
+from directranker.experiments.significance import apply_holm_correction, randomisation_tests, sigma_distance
+from directranker.model_selection.diagnostics import select_explained_rows
 
 __all__ = ["write_made_up_comparison", "write_made_up_neighbours", "write_made_up_studies"]
 
@@ -94,7 +94,7 @@ def _ranker(
         )
         error = float(of_folds.std(ddof=1) / np.sqrt(n_folds))
         published = PublishedValue(0.5, 0.01) if values.metric == METRICS[0] else None
-        measured.append(Measured(values.metric, float(of_folds.mean()), error, folds, published))
+        measured.append(MetricResult(values.metric, float(of_folds.mean()), error, folds, published))
     seconds = float(10 ** rng.uniform(-2, 2))
     return RankerResult(
         name, f"what {name} is", 2, tuple(measured), Timing(seconds, 0.1, 0.01, 0.0, 900, 300)
@@ -107,9 +107,11 @@ def _tests(values: QueryValues, results: Sequence[RankerResult]) -> list[PairedT
     rows = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
     p_values = randomisation_tests(rows, n_resamples=2000)
     tests = []
-    for (one, other), row, p, corrected in zip(pairs, rows, p_values, holm_corrected(p_values), strict=True):
+    for (one, other), row, p, corrected in zip(
+        pairs, rows, p_values, apply_holm_correction(p_values), strict=True
+    ):
         first, second = one.by(values.metric), other.by(values.metric)
-        sigma = sigma_between(first.mean or 0, first.error or 0, second.mean or 0, second.error or 0)
+        sigma = sigma_distance(first.mean or 0, first.error or 0, second.mean or 0, second.error or 0)
         tests.append(
             PairedTest(
                 values.metric, one.ranker, other.ranker, float(row.mean()), float(p), float(corrected), sigma
@@ -124,7 +126,7 @@ def _example(
     place = number * len(values.queries) // N_SHOWN
     grades = rng.integers(0, 3, N_DOCUMENTS).astype(np.float64)
     features = rng.normal(grades[:, None], 1.0, (N_DOCUMENTS, N_FEATURES))
-    rows = explained_rows(grades)
+    rows = select_explained_rows(grades)
     return {
         "fold": values.folds[place],
         "query": str(values.queries[place]),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from directranker import DirectRanker, RankingDataset, make_synthetic, read_letor
 from directranker.experiments.neighbours import Neighbours, compare_neighbours
-from directranker.experiments.sensitivity import PROCEDURE, Setting, study_ranker
+from directranker.experiments.sensitivity import PROCEDURE, Setting, make_study_ranker
 
 from measuring import machine
 
@@ -45,7 +45,7 @@ def _cases() -> Iterator[tuple[str, Any, RankingDataset, RankingDataset]]:
     made = make_synthetic(n_train=100_000, n_test=N_LISTS * LIST, random_state=0)
     of_list = np.repeat(np.arange(N_LISTS), LIST)
     test = RankingDataset.from_arrays(made.test.features, made.test.relevance, qid=of_list)
-    yield "synthetic, the studies' ranker", study_ranker(PROCEDURE, Setting()), made.train, test
+    yield "synthetic, the studies' ranker", make_study_ranker(PROCEDURE, Setting()), made.train, test
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("DIRECTRANKER_DATA", beside))
     mslr, mq2008 = folder / "MSLR-WEB10K-sample", folder / "MQ2008" / "Fold1"

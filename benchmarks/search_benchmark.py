@@ -28,7 +28,7 @@ from statistics import median
 import numpy as np
 
 from directranker import DirectRanker, RankingDataset, evaluate, grid_search
-from directranker.model_selection.cross_validation import query_folds
+from directranker.model_selection.cross_validation import split_queries
 
 from measuring import compare, machine, seconds_of
 from mslr_like import mslr_like
@@ -59,7 +59,9 @@ def search(
 
 def plain_loop(data: RankingDataset, epochs: int, candidates: int) -> None:
     """The same trainings without a search."""
-    splits = [(train.of({"": data}), test.of({"": data})) for train, test in query_folds("", data, FOLDS)]
+    splits = [
+        (train.select({"": data}), test.select({"": data})) for train, test in split_queries("", data, FOLDS)
+    ]
     for rate in grid_of(candidates)["learning_rate"]:
         for train, test in splits:
             ranker = ranker_of(epochs).set_params(learning_rate=rate, progress=False).fit(train)

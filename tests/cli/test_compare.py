@@ -20,7 +20,7 @@ from comparisons import OPTIONS, RANKERS, finished_comparison, run, table
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
 from directranker.data.folds import SPLITS
-from directranker.experiments.protocol import by_protocol, rotated_folds
+from directranker.experiments.protocol import apply_protocol, make_folds
 
 
 class Ended(NamedTuple):
@@ -187,9 +187,9 @@ def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., End
     assert results["tests"] == []
     (measured,) = results["rankers"][0]["measured"]
     expected = []
-    folds = rotated_folds(RankingDataset.load(place / "data"), n_folds=3)
+    folds = make_folds(RankingDataset.load(place / "data"), n_folds=3)
     for fold, of_fold in zip(folds, measured["folds"], strict=True):
-        kept = by_protocol(fold, None)
+        kept = apply_protocol(fold, None)
         ranker = RankSVM(**of_fold["parameters"], random_state=0).fit(kept.train)
         scores = ranker.predict(kept.test)
         expected.append(Metric.parse("ndcg@5")(kept.test.relevance, scores, offsets=kept.test.offsets))
@@ -244,7 +244,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], run_here: Callable[...
 def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
     place: Path, run_here: Callable[..., Ended]
 ) -> None:
-    for fold in rotated_folds(example_dataset().select(range(60))):
+    for fold in make_folds(example_dataset().select(range(60))):
         (place / "MQ2008" / fold.name).mkdir(parents=True)
         for split, stem in SPLITS.items():
             write_letor(getattr(fold, split), place / "MQ2008" / fold.name / f"{stem}.txt")

@@ -30,7 +30,7 @@ def test_tune_refuses_before_it_trains(place: Path) -> None:
     asked = ("tune", "stars.txt", "--ranker", "RankSVM", "--grid", "alpha=1/10", "--out", "tuned")
     done = run_here(*asked, cwd=place)
     assert done.returncode == 1
-    assert done.stderr.decode().startswith(f"directranker: there is nothing to choose by: {BLIND}")
+    assert done.stderr.decode().startswith(f"directranker: ndcg@10 cannot select a candidate: {BLIND}")
     assert not (place / "tuned.jobs.sqlite").exists()
     assert run_here(*asked, "--metric", "ndcg@10:graded", cwd=place).returncode == 0
 

@@ -8,7 +8,7 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     PairedTest,
     QueryValues,
     RankerResult,
@@ -65,8 +65,8 @@ def _result(name: str, mean: float, published: PublishedValue | None) -> RankerR
         FoldScore("Fold1", mean - 0.01, (mean - 0.01,), {"hidden_layers": [64, 32], "alpha": 0.1}),
         FoldScore("Fold2", mean + 0.01, (mean + 0.01,), {}),
     )
-    ndcg = Measured("ndcg@10", mean, 0.01, folds, published)
+    ndcg = MetricResult("ndcg@10", mean, 0.01, folds, published)
     only_c = 0.25 if name == "C" else None
-    by_map = Measured("map", only_c, None, tuple(replace(fold, score=only_c, seeds=()) for fold in folds))
+    by_map = MetricResult("map", only_c, None, tuple(replace(fold, score=only_c, seeds=()) for fold in folds))
     timing = Timing(2.0, 0.5, 0.01, None, n_train=4000, n_test=1000)
     return RankerResult(name, f"what {name} is", 1, (ndcg, by_map), timing)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sklearn.model_selection import ParameterGrid
 
-from directranker.experiments.grids import NAMES, as_grid, named_grid
+from directranker.experiments.grids import NAMES, resolve_grid, get_named_grid
 from directranker.rankers.registry import registered, select_rankers
 
 
@@ -28,16 +28,16 @@ def test_each_call_makes_a_new_ranker() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_of_the_named_grids_is_taken_by_its_ranker(name: str) -> None:
-    assert set(named_grid(name)) == set(registered())
-    for ranker, choices in named_grid(name).items():
+    assert set(get_named_grid(name)) == set(registered())
+    for ranker, choices in get_named_grid(name).items():
         for candidate in ParameterGrid(choices):
             changed = registered()[ranker].make().set_params(**candidate).get_params()
             assert {key: changed[key] for key in candidate} == candidate
-    as_grid(named_grid(name))  # what is built in passes the same checks as what comes from a file
+    resolve_grid(get_named_grid(name))  # what is built in passes the same checks as what comes from a file
 
 
 def test_the_papers_grid_is_the_published_one() -> None:
-    grid: Any = named_grid("paper")["DirectRanker-paper"]
+    grid: Any = get_named_grid("paper")["DirectRanker-paper"]
     assert grid["hidden_layers"] == [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
     assert (min(grid["weight_decay"]), max(grid["weight_decay"])) == (0, 0.1)
     assert grid["dropout"] == [0, 0.5]
@@ -45,7 +45,7 @@ def test_the_papers_grid_is_the_published_one() -> None:
 
 
 def test_the_quick_grid_tries_at_most_three_candidates() -> None:
-    assert max(len(ParameterGrid(choices)) for choices in named_grid("quick").values()) == 3
+    assert max(len(ParameterGrid(choices)) for choices in get_named_grid("quick").values()) == 3
 
 
 TOML = """
@@ -73,11 +73,11 @@ RankSVM:
 @pytest.mark.parametrize(("name", "text"), [("g.toml", TOML), ("g.yaml", YAML), ("g.yml", YAML)])
 def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    grid = as_grid(tmp_path / name)
+    grid = resolve_grid(tmp_path / name)
     assert grid["DirectRanker"] == {"hidden_layers": [(64,), (128, 32)], "dropout": [0.3]}
     assert grid["RankSVM"] == [{"alpha": [0.1, 1.0]}, {"cost": ["hinge"]}]
     assert grid["LambdaMART"] == {}
-    assert as_grid(str(tmp_path / name)) == grid
+    assert resolve_grid(str(tmp_path / name)) == grid
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
 def test_faults_name_file_ranker_and_parameter(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=re.escape(message)) as told:
-        as_grid(tmp_path / name)
+        resolve_grid(tmp_path / name)
     assert "\n" not in str(told.value)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.toml does not exist; give 'quick'"):
-        as_grid(tmp_path / "none.toml")
+        resolve_grid(tmp_path / "none.toml")

@@ -14,7 +14,7 @@ import pytest
 
 from directranker import Fold, RankingDataset, evaluate_per_query
 from directranker.experiments.comparison import compare_rankers
-from directranker.experiments.protocol import rotated_folds
+from directranker.experiments.protocol import make_folds
 from directranker.experiments.results import Comparison
 from directranker.rankers.registry import registered
 
@@ -74,7 +74,7 @@ def per_query(comparison: Comparison) -> dict[str, np.ndarray[Any, Any]]:
 @pytest.fixture(scope="module")
 def of_permuted_labels() -> tuple[list[Fold], Comparison]:
     rng = np.random.default_rng(5)
-    folds = rotated_folds(permuted(made_up(rng), rng), n_folds=3)
+    folds = make_folds(permuted(made_up(rng), rng), n_folds=3)
     return folds, compared(folds)
 
 
@@ -99,7 +99,7 @@ def told_by_the_last_feature(of_train: Callable[..., Any], of_test: Callable[...
             with_column(fold.validation, of_train, rng),
             with_column(fold.test, of_test, rng),
         )
-        for fold in rotated_folds(made_up(rng), n_folds=3)
+        for fold in make_folds(made_up(rng), n_folds=3)
     ]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from directranker import DataError, Fold, RankingDataset, example_dataset, write_letor
 from directranker.data.folds import SPLITS
-from directranker.experiments.known_sets import KnownSet, known_set
-from directranker.experiments.protocol import by_protocol, open_folds, rotated_folds
+from directranker.experiments.known_sets import KnownDataset, identify_dataset
+from directranker.experiments.protocol import apply_protocol, open_folds, make_folds
 from directranker.experiments.published import published_seconds, published_value
 from directranker.rankers.registry import registered
 
@@ -19,20 +19,20 @@ from directranker.rankers.registry import registered
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("x/MQ2008", KnownSet("MQ2008", 1, True)),
-        ("x/mq2007/Fold2", KnownSet("MQ2007", 1, True)),
-        ("x/MSLR-WEB10K/Fold1/train.txt", KnownSet("MSLR-WEB10K", 2, True)),
-        ("x/WEB30K", KnownSet("MSLR-WEB30K", 2, True)),
-        ("x/MSLR-WEB10K-sample/train.txt", KnownSet("MSLR-WEB10K", 2, False)),
-        ("x/MQ2007-partial", KnownSet("MQ2007", 1, False)),
-        ("x/MQ2008.parquet", KnownSet("MQ2008", 1, True)),
-        ("x/MQ2008/MQ2007-agg", KnownSet("MQ2007", 1, False)),
+        ("x/MQ2008", KnownDataset("MQ2008", 1, True)),
+        ("x/mq2007/Fold2", KnownDataset("MQ2007", 1, True)),
+        ("x/MSLR-WEB10K/Fold1/train.txt", KnownDataset("MSLR-WEB10K", 2, True)),
+        ("x/WEB30K", KnownDataset("MSLR-WEB30K", 2, True)),
+        ("x/MSLR-WEB10K-sample/train.txt", KnownDataset("MSLR-WEB10K", 2, False)),
+        ("x/MQ2007-partial", KnownDataset("MQ2007", 1, False)),
+        ("x/MQ2008.parquet", KnownDataset("MQ2008", 1, True)),
+        ("x/MQ2008/MQ2007-agg", KnownDataset("MQ2007", 1, False)),
         ("x/MQ20081", None),
         ("x/notMQ2008", None),
     ],
 )
-def test_sets_are_known_by_the_name_of_the_nearest_folder(path: str, expected: KnownSet | None) -> None:
-    assert known_set(path) == expected
+def test_sets_are_known_by_the_name_of_the_nearest_folder(path: str, expected: KnownDataset | None) -> None:
+    assert identify_dataset(path) == expected
 
 
 def test_published_figures_are_those_of_the_tables() -> None:
@@ -76,7 +76,7 @@ def test_ranklib_without_preprocessing_is_noted_on_web10k_alone() -> None:
 
 def test_folds_are_rotated_by_query() -> None:
     data = example_dataset()
-    folds = rotated_folds(data, random_state=3)
+    folds = make_folds(data, random_state=3)
     ids = [
         {part: set(getattr(fold, part).query_ids) for part in ("train", "validation", "test")}
         for fold in folds
@@ -87,7 +87,7 @@ def test_folds_are_rotated_by_query() -> None:
         assert len(fold["train"]) + len(fold["validation"]) + len(fold["test"]) == data.n_queries
         assert fold["validation"] == ids[(k + 1) % 5]["test"]
     assert set.union(*(fold["test"] for fold in ids)) == set(data.query_ids)
-    again, other = (rotated_folds(data, random_state=seed)[0].test for seed in (3, 4))
+    again, other = (make_folds(data, random_state=seed)[0].test for seed in (3, 4))
     assert again.equals(folds[0].test)
     assert not np.array_equal(other.query_ids, folds[0].test.query_ids)
 
@@ -95,9 +95,9 @@ def test_folds_are_rotated_by_query() -> None:
 def test_folds_need_queries() -> None:
     data = example_dataset().select(range(4))
     with pytest.raises(DataError, match="4 queries cannot be dealt to 5 folds"):
-        rotated_folds(data)
+        make_folds(data)
     with pytest.raises(ValueError, match="n_folds is 2; give at least 3"):
-        rotated_folds(data, n_folds=2)
+        make_folds(data, n_folds=2)
 
 
 def small_fold(name: str = "Fold1") -> Fold:
@@ -106,20 +106,20 @@ def small_fold(name: str = "Fold1") -> Fold:
 
 
 def test_the_protocol_binarises_and_leaves_out_queries() -> None:
-    fold = by_protocol(small_fold(), 1)
+    fold = apply_protocol(small_fold(), 1)
     assert fold.test.relevance.tolist() == [0, 1, 1, 0]
     assert fold.train.query_ids.tolist() == ["a", "b"]
-    assert by_protocol(small_fold(), 2).validation.query_ids.tolist() == ["a"]
-    assert by_protocol(small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
+    assert apply_protocol(small_fold(), 2).validation.query_ids.tolist() == ["a"]
+    assert apply_protocol(small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
     with pytest.raises(DataError, match="Fold1: no query of train has a document with a label of 3"):
-        by_protocol(small_fold(), 3)
+        apply_protocol(small_fold(), 3)
     empty = replace(small_fold(), validation=small_fold().validation.select([]))
     with pytest.raises(DataError, match="Fold1: validation holds no query; a comparison needs"):
-        by_protocol(empty, None)
+        apply_protocol(empty, None)
 
 
 def write_fold_folder(folder: Path, n_folds: int = 5) -> None:
-    for fold in rotated_folds(example_dataset().select(range(15)), n_folds=n_folds):
+    for fold in make_folds(example_dataset().select(range(15)), n_folds=n_folds):
         (folder / fold.name).mkdir(parents=True)
         for split, stem in SPLITS.items():
             write_letor(getattr(fold, split), folder / fold.name / f"{stem}.txt")

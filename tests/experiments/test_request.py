@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from directranker.experiments.folder import VERSIONS_OF, Request, finished_comparison
+from directranker.experiments.folder import VERSIONED_PACKAGES, Request, load_finished_comparison
 from directranker.experiments.results import write_results
 from directranker.model_selection import fingerprints
 
@@ -15,7 +15,7 @@ from made_up_comparison import made_up_comparison
 
 
 def test_the_versions_are_those_that_keys_of_cells_hold() -> None:
-    assert VERSIONS_OF == fingerprints.VERSIONS_OF
+    assert VERSIONED_PACKAGES == fingerprints.VERSIONED_PACKAGES
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_the_digest_changes_with_words_data_and_grid(request_of_folds: Request, 
 
 
 def test_only_a_whole_answer_to_the_same_request_counts(tmp_path: Path) -> None:
-    assert finished_comparison(tmp_path, "d1") is None
+    assert load_finished_comparison(tmp_path, "d1") is None
     write_results(made_up_comparison(), tmp_path)
-    assert finished_comparison(tmp_path, "d1") == replace(made_up_comparison(), per_query=())
-    assert finished_comparison(tmp_path, "d2") is None
+    assert load_finished_comparison(tmp_path, "d1") == replace(made_up_comparison(), per_query=())
+    assert load_finished_comparison(tmp_path, "d2") is None
     (tmp_path / "results.json").write_text("{")
-    assert finished_comparison(tmp_path, "d1") is None
+    assert load_finished_comparison(tmp_path, "d1") is None

@@ -26,9 +26,9 @@ from directranker.experiments.sensitivity import (
     Setting,
     measure_setting,
     run_studies,
-    study_ranker,
+    make_study_ranker,
 )
-from directranker.model_selection.threads import cores_given
+from directranker.model_selection.threads import count_cores
 
 SMALL = Setting(n_classes=3, n_features=6, n_train=400, n_test=300)
 
@@ -56,10 +56,10 @@ def test_a_training_shows_no_bar_of_its_own(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_papers_ranker() -> None:
-    ranker = study_ranker(PROCEDURE, SMALL)
+    ranker = make_study_ranker(PROCEDURE, SMALL)
     assert (ranker.hidden_layers, ranker.cost, ranker.pairs) == ((70, 3), "relevance_weighted", "adjacent")
     with pytest.raises(ValueError, match="did you mean 'RankSVM'"):
-        study_ranker("RankSWM", SMALL)
+        make_study_ranker("RankSWM", SMALL)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def cells(folder: Path) -> dict[str, tuple[float, float, str]]:
         return {}
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         try:
-            rows = connection.execute("SELECT key, score, fit_seconds, finished FROM cells").fetchall()
+            rows = connection.execute("SELECT key, score, fit_seconds, finished FROM job_results").fetchall()
         except sqlite3.OperationalError:  # the table is not there yet
             return {}
     return {key: (score, seconds, finished) for key, score, seconds, finished in rows}
@@ -240,7 +240,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_points(tmp_path: Path, w
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_keeps_whole_trainings_only(tmp_path: Path, whole: list[float], workers: int) -> None:
-    if workers > cores_given():
+    if workers > count_cores():
         pytest.skip("there is one core, and so one worker")
     process = start(tmp_path, "stopped", workers)
     wait_for_a_cell(process, tmp_path / "stopped", 0)

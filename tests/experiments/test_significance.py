@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from directranker.experiments.significance import (
-    holm_corrected,
+    apply_holm_correction,
     randomisation_test,
     randomisation_tests,
-    sigma_between,
+    sigma_distance,
 )
 
 
@@ -125,13 +125,13 @@ def test_many_pairs_at_once_are_each_pair_alone() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=0, max_size=12))
 def test_holm_is_the_literal_one(p_values: list[float]) -> None:
-    assert holm_corrected(p_values).tolist() == pytest.approx(literal_holm(p_values))
+    assert apply_holm_correction(p_values).tolist() == pytest.approx(literal_holm(p_values))
 
 
 def test_sigma_is_the_papers() -> None:
-    assert sigma_between(0.5, 0.03, 0.4, 0.04) == pytest.approx(2.0)
-    assert sigma_between(0.366, 0.003, 0.365, 0.003) == pytest.approx(0.2, abs=0.04)  # the paper's MAP
-    assert math.isnan(sigma_between(0.5, 0.0, 0.4, 0.0))
+    assert sigma_distance(0.5, 0.03, 0.4, 0.04) == pytest.approx(2.0)
+    assert sigma_distance(0.366, 0.003, 0.365, 0.003) == pytest.approx(0.2, abs=0.04)  # the paper's MAP
+    assert math.isnan(sigma_distance(0.5, 0.0, 0.4, 0.0))
 
 
 def test_wrong_input_is_told() -> None:

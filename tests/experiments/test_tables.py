@@ -13,7 +13,7 @@ import pytest
 from directranker import StorageError
 from directranker.experiments.published import published_seconds
 from directranker.experiments.results import read_results, write_results
-from directranker.experiments.table_values import legend, protocol_of, published_notes, score_cell
+from directranker.experiments.table_values import legend, describe_protocol, published_notes, score_cell
 from directranker.experiments.tables import as_csv, as_latex, as_markdown, write_tables
 
 from made_up_comparison import NOTE, made_up_comparison
@@ -46,7 +46,7 @@ def test_the_best_is_known_and_who_is_level_with_it() -> None:
     comparison = made_up_comparison()
     cells = [score_cell(comparison, result, "ndcg@10") for result in comparison.rankers]
     assert [cell.is_best for cell in cells] == [True, False, False]
-    assert [cell.is_level for cell in cells] == [False, True, False]
+    assert [cell.is_tied for cell in cells] == [False, True, False]
     assert [cell.text for cell in cells] == ["0.750 ± 0.010", "0.740 ± 0.010", "0.500 ± 0.010"]
     assert [(cell.published, cell.letter) for cell in cells] == [
         ("", ""),
@@ -66,7 +66,7 @@ def test_notes_have_letters_and_stand_in_the_legend() -> None:
 
 def test_the_protocol_is_told() -> None:
     comparison = made_up_comparison()
-    words = protocol_of(comparison)
+    words = describe_protocol(comparison)
     for part in (
         "2 folds (given)",
         "labels ≥ 2 relevant",
@@ -77,7 +77,7 @@ def test_the_protocol_is_told() -> None:
     ):
         assert part in words
     request = {**comparison.request, "threshold": None, "inner_folds": "validation", "seeds": 3}
-    words = protocol_of(replace(comparison, request=request))
+    words = describe_protocol(replace(comparison, request=request))
     for part in ("labels as they are", "chosen on the validation part", "3 seeds;"):
         assert part in words
 

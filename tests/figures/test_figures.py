@@ -10,7 +10,7 @@ import matplotlib.text
 import pytest
 
 from directranker.figures import draw_learning_curves, draw_neighbours, draw_studies, save_figure
-from directranker.figures.palette import CLASS_COLOURS, COLOURS, class_colours, colours_of
+from directranker.figures.palette import CLASS_COLOURS, COLOURS, class_colours, assign_colours
 
 
 def study_point(study: str, value: float, mean: float, error: float | None = 0.01) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_files_are_the_same_bytes_and_settings_stay(tmp_path: Path) -> None:
 
 def test_colours_begin_anew_after_the_last() -> None:
     names = [str(n) for n in range(9)]
-    assert list(colours_of(names).values()) == [*COLOURS, COLOURS[0]]
+    assert list(assign_colours(names).values()) == [*COLOURS, COLOURS[0]]
     assert len(set(COLOURS)) == 8
 
 

@@ -17,7 +17,7 @@ from directranker import DirectRanker, Ensemble, StorageError, example_dataset
 from directranker.experiments.results import read_json, write_json, write_results
 from directranker.experiments.sensitivity import Setting
 from directranker.report import build_report, write_report
-from directranker.report.contents import CLAIMED_OF
+from directranker.report.contents import PAPER_N_TRAIN
 from directranker.report.figures import write_figures
 from directranker.report.verdicts import verdict
 
@@ -169,7 +169,7 @@ def test_a_ranker_cut_in_half_is_not_passed_over(tmp_path: Path) -> None:
 
 
 def test_studies_say_which_they_are_and_whether_they_are_smaller_than_the_papers(tmp_path: Path) -> None:
-    assert Setting().n_train == CLAIMED_OF
+    assert Setting().n_train == PAPER_N_TRAIN
     note = "The paper claims it of 100,000 training documents; here were 10,000."
     write_made_up_studies(tmp_path)
     assert note not in build_report(tmp_path)

@@ -1,8 +1,8 @@
 """Rankers compared as in the paper: the same folds, parameters chosen within each, and tests between them.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.experiments.protocol import by_protocol, rotated_folds
->>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
+>>> from directranker.experiments.protocol import apply_protocol, make_folds
+>>> folds = [apply_protocol(fold, 2) for fold in make_folds(example_dataset(), n_folds=3)]
 >>> quick = {"inner_folds": "validation", "seeds": 1, "workers": 1}
 >>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
 >>> [result.ranker for result in found.rankers], found.best("map").ranker
@@ -26,30 +26,30 @@ from numpy.typing import NDArray
 from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
-from directranker.experiments.folder import JOBS, Request, write_planned, write_request
-from directranker.experiments.grids import as_grid
+from directranker.experiments.folder import JOBS, Request, write_job_keys, write_request
+from directranker.experiments.grids import resolve_grid
 from directranker.experiments.paired_tests import paired_tests
 from directranker.experiments.protocol import FoldedData, open_folds
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     QueryValues,
     RankerResult,
     Timing,
     write_results,
 )
 from directranker.experiments.tables import write_tables
-from directranker.model_selection.fitting import in_json
+from directranker.model_selection.fitting import to_json
 from directranker.model_selection.nested import run_plan
 from directranker.model_selection.nested_result import FoldResult, NestedResult
 from directranker.model_selection.plan import Plan, RankerGrid
-from directranker.model_selection.progress import Report
-from directranker.model_selection.search import checked_metrics
+from directranker.model_selection.progress import ProgressCallback
+from directranker.model_selection.search import validate_metrics
 from directranker.rankers.registry import ALL, registered, select_rankers
 
-__all__ = ["compare_rankers", "entries_of", "run_request"]
+__all__ = ["compare_rankers", "build_ranker_grids", "run_request"]
 
 
 def compare_rankers(
@@ -64,7 +64,7 @@ def compare_rankers(
     out: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Compare rankers on the same folds.
 
@@ -90,7 +90,7 @@ def compare_rankers(
         "seeds": seeds,
         "convention": convention,
     }
-    plan = Plan(entries_of(rankers, grid), data.folds, **protocol)
+    plan = Plan(build_ranker_grids(rankers, grid), data.folds, **protocol)
     asked = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
     return _run(plan, data, asked, out=out, workers=workers, cluster=cluster, progress=progress)
 
@@ -103,11 +103,11 @@ def run_request(
     command: str = "",
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Run the jobs of a request that are missing in its folder, and write the results there."""
-    checked_metrics(request.metrics, request.convention)  # better known before an hour of reading
-    entries = entries_of(request.rankers, request.grid)
+    validate_metrics(request.metrics, request.convention)  # better known before an hour of reading
+    entries = build_ranker_grids(request.rankers, request.grid)
     protocol: dict[str, Any] = {
         "metrics": request.metrics,
         "inner_folds": _inner_folds(request.inner_folds),
@@ -135,12 +135,12 @@ def _run(
     digest: str = "",
     workers: int | None,
     cluster: str | None,
-    progress: Report | None,
+    progress: ProgressCallback | None,
 ) -> Comparison:
     folder = None if out is None else Path(out)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_planned(plan.job_keys(), folder)
+        write_job_keys(plan.job_keys(), folder)
     store = None if folder is None else folder / JOBS
     searches = run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
     fingerprint = hashlib.sha256("\n".join(plan.fingerprints.values()).encode()).hexdigest()
@@ -162,9 +162,9 @@ def _inner_folds(text: str) -> int | Literal["validation"]:
     return int(text)
 
 
-def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[RankerGrid]:
+def build_ranker_grids(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[RankerGrid]:
     """What the search is asked for: each ranker with its grid."""
-    grids = as_grid(grid)
+    grids = resolve_grid(grid)
     return [RankerGrid(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
 
 
@@ -214,8 +214,8 @@ def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResu
     )
 
 
-def _measured(search: NestedResult, metric: str) -> Measured:
-    return Measured(
+def _measured(search: NestedResult, metric: str) -> MetricResult:
+    return MetricResult(
         metric=metric,
         mean=_number(search.mean(metric)),
         error=_number(search.standard_error(metric)),
@@ -224,7 +224,7 @@ def _measured(search: NestedResult, metric: str) -> Measured:
 
 
 def _fold_score(fold: FoldResult) -> FoldScore:
-    parameters = {name: in_json(value) for name, value in fold.parameters.items()}
+    parameters = {name: to_json(value) for name, value in fold.parameters.items()}
     scores = fold.scores
     return FoldScore(fold.fold, _number(scores.mean()), tuple(map(_number, scores)), parameters)
 

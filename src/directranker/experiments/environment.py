@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from directranker._version import __version__
-from directranker.model_selection.fingerprints import VERSIONS_OF
-from directranker.model_selection.threads import cores_given
+from directranker.model_selection.fingerprints import VERSIONED_PACKAGES
+from directranker.model_selection.threads import count_cores
 
 __all__ = ["environment"]
 
@@ -22,10 +22,10 @@ def environment(*, workers: int | None) -> dict[str, Any]:
     """What a reader of timings and figures may want to know."""
     return {
         "machine": _processor(),
-        "cores": cores_given(),
-        "workers": min(workers or cores_given(), cores_given()),
+        "cores": count_cores(),
+        "workers": min(workers or count_cores(), count_cores()),
         "python": platform.python_version(),
-        "versions": {"directranker": __version__, **{name: version(name) for name in VERSIONS_OF}},
+        "versions": {"directranker": __version__, **{name: version(name) for name in VERSIONED_PACKAGES}},
     }
 
 

@@ -19,7 +19,7 @@ from directranker.data.folds import Fold
 from directranker.experiments.folder import EXAMPLES, HISTORIES
 from directranker.experiments.protocol import FoldedData
 from directranker.experiments.results import Comparison, write_json
-from directranker.model_selection.diagnostics import explained_rows
+from directranker.model_selection.diagnostics import select_explained_rows
 from directranker.model_selection.nested_result import NestedResult
 
 __all__ = ["write_examples"]
@@ -63,7 +63,7 @@ def _queries(fold: Fold, looks: Looks) -> list[dict[str, Any]]:
 
 
 def _documents(query: RankingDataset) -> dict[str, Any]:
-    rows = explained_rows(query.relevance)
+    rows = select_explained_rows(query.relevance)
     ids = query.document_ids
     names = [f"row {row + 1}" for row in range(query.n_documents)] if ids is None else list(map(str, ids))
     return {

@@ -18,7 +18,7 @@ import numpy as np
 
 from directranker.experiments.environment import environment
 from directranker.experiments.paired_tests import paired_tests
-from directranker.experiments.results import Comparison, FoldScore, Measured, QueryValues, RankerResult
+from directranker.experiments.results import Comparison, FoldScore, MetricResult, QueryValues, RankerResult
 
 __all__ = ["compare_values"]
 
@@ -66,5 +66,5 @@ def _result(ranker: str, per_query: Mapping[str, QueryValues], name: str) -> Ran
     for metric, values in per_query.items():
         counted = [value for value in values.values[ranker] if value is not None]
         mean = float(np.mean(counted)) if counted else None
-        measured.append(Measured(metric, mean, None, (FoldScore(name, mean, (mean,), {}),)))
+        measured.append(MetricResult(metric, mean, None, (FoldScore(name, mean, (mean,), {}),)))
     return RankerResult(ranker, f"scores of {ranker}", 1, tuple(measured))

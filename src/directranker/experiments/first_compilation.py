@@ -3,7 +3,7 @@
 Kernels are compiled when they are first called, and kept beside the package. Here each ranker is fitted to
 some queries, and some text is read, inspected and measured, so that every later process finds them.
 
->>> [name for name, work in compiling_works()][:2]
+>>> [name for name, work in iter_compilation_tasks()][:2]
 ['data and metrics', 'DirectRanker-paper']
 """
 
@@ -21,15 +21,15 @@ from directranker.data.letor import read_letor
 from directranker.data.letor.writing import write_letor
 from directranker.data.synthetic import example_dataset
 from directranker.metrics import CONVENTIONS, evaluate
-from directranker.model_selection.fitting import shortened
-from directranker.model_selection.jobs import configured
-from directranker.model_selection.metric_targets import trained_for
+from directranker.model_selection.fitting import shorten_training
+from directranker.model_selection.jobs import configure_ranker
+from directranker.model_selection.metric_targets import adapt_to_metric
 from directranker.rankers.registry import RankerEntry, registered
 
-__all__ = ["compiling_works"]
+__all__ = ["iter_compilation_tasks"]
 
 
-def compiling_works() -> Iterator[tuple[str, Callable[[], None]]]:
+def iter_compilation_tasks() -> Iterator[tuple[str, Callable[[], None]]]:
     """What to do, by name; each work compiles the kernels that it calls."""
     # So much that a DirectRanker has a teacher and tries encodings, that an Ensemble sees documents within
     # their lists, and that a third of them is scored by kernels: fewer are scored without.
@@ -54,5 +54,5 @@ def _read_and_measure(data: RankingDataset) -> None:
 def _fit(entry: RankerEntry, data: RankingDataset) -> None:
     train, vali = data.split(0.9, random_state=0)
     for metric in ("ndcg@10", "map"):
-        ranker = shortened(configured(trained_for(entry.make(), metric), {}, 0))
+        ranker = shorten_training(configure_ranker(adapt_to_metric(entry.make(), metric), {}, 0))
         ranker.fit(train, eval_set=vali).score(data)

@@ -42,11 +42,11 @@ __all__ = [
     "NEIGHBOURS",
     "SENSITIVITY",
     "TRAINING",
-    "VERSIONS_OF",
+    "VERSIONED_PACKAGES",
     "Request",
-    "finished_comparison",
-    "status_of",
-    "write_planned",
+    "load_finished_comparison",
+    "read_status",
+    "write_job_keys",
     "write_request",
 ]
 
@@ -59,7 +59,7 @@ REQUEST = "request.json"
 SENSITIVITY = "sensitivity.json"
 TRAINING = "training.json"
 # The packages that model_selection.fingerprints names too; loading that loads torch, seconds of it.
-VERSIONS_OF = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
+VERSIONED_PACKAGES = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
 BLOCK_BYTES = 1 << 20
 
 
@@ -80,7 +80,7 @@ class Request:
     def digest(self) -> str:
         """A checksum of all that the answer depends on."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
-        digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONS_OF).encode())
+        digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONED_PACKAGES).encode())
         for path in (Path(self.data).resolve(), Path(self.grid), Path(__file__).parents[1]):
             for file in _files(path):
                 digest.update(f"\n{file.relative_to(path)} {file.stat().st_size}\n".encode())
@@ -104,7 +104,7 @@ def _add_content(digest: Any, file: Path) -> None:
             digest.update(block)
 
 
-def finished_comparison(folder: str | Path, digest: str) -> Comparison | None:
+def load_finished_comparison(folder: str | Path, digest: str) -> Comparison | None:
     """The comparison in the folder if it answers the request of this digest."""
     if not (Path(folder) / RESULTS).is_file():
         return None
@@ -121,13 +121,13 @@ def write_request(request: Request, folder: str | Path, *, command: str) -> None
         temporary.write_text(json.dumps({"command": command, **asdict(request)}, indent=2) + "\n")
 
 
-def write_planned(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
+def write_job_keys(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
     """Keep the keys of all jobs, as `Plan.job_keys` gives them."""
     with write_atomically(Path(folder) / PLANNED) as temporary:
         temporary.write_text(json.dumps(planned))
 
 
-def status_of(folder: str | Path) -> dict[str, JobCount]:
+def read_status(folder: str | Path) -> dict[str, JobCount]:
     """How many cells of each ranker are finished, of the comparison last started with this folder."""
     path = Path(folder) / PLANNED
     if not path.is_file():

@@ -9,7 +9,7 @@ values of their parameters, in TOML or YAML; rankers that it does not name stay 
     hidden_layers = [[64], [128]]
     dropout = [0.3, 0.5]
 
->>> named_grid("quick")["RankSVM"]
+>>> get_named_grid("quick")["RankSVM"]
 {'alpha': [0.01, 0.03, 0.1]}
 """
 
@@ -24,7 +24,7 @@ from directranker.experiments.grid_files import parse_grid
 from directranker.rankers.registry import Choices, find_ranker, registered
 from directranker.suggestions import unknown_name
 
-__all__ = ["NAMES", "Grid", "as_grid", "named_grid"]
+__all__ = ["NAMES", "Grid", "resolve_grid", "get_named_grid"]
 
 Grid = Mapping[str, Choices | list[Choices]]
 """By ranker: all combinations of the choices, or of each of several sets of choices."""
@@ -43,10 +43,10 @@ def _for_all(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
     return MappingProxyType({name: grid.get(name, {}) for name in registered()})
 
 
-def named_grid(name: str) -> Grid:
+def get_named_grid(name: str) -> Grid:
     """A grid by its name.
 
-    >>> named_grid("qick")
+    >>> get_named_grid("qick")
     Traceback (most recent call last):
     ValueError: grid 'qick' is unknown; did you mean 'quick'? Choose from 'quick', 'paper', or a .toml or
     .yaml file
@@ -56,10 +56,10 @@ def named_grid(name: str) -> Grid:
     return _of_registry(name)
 
 
-def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
+def resolve_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
     """A grid by its name, from a file that ends in .toml, .yaml or .yml, or from a mapping; checked.
 
-    >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
+    >>> resolve_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
     ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'alpha',
     'cost', 'max_iter', 'pairs', 'reduction', 'tol', 'transform'
@@ -68,7 +68,7 @@ def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
         return _for_all(_checked(grid, "the grid"))
     path = Path(grid)
     if path.suffix.lower() not in (".toml", ".yaml", ".yml"):
-        return named_grid(str(grid))
+        return get_named_grid(str(grid))
     return _for_all(_checked(parse_grid(path), str(path)))
 
 

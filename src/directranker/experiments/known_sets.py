@@ -3,11 +3,11 @@
 The paper maps labels of 2 and more to relevant on MSLR-WEB10K, labels of 1 and more on MQ2007 and MQ2008. A
 folder `MQ2007-partial` has MQ2007's labels but is not MQ2007, so the published figures do not apply.
 
->>> known_set("data/MSLR-WEB10K/Fold1/train.txt")
-KnownSet(name='MSLR-WEB10K', threshold=2.0, whole=True)
->>> known_set("data/MQ2007-partial")
-KnownSet(name='MQ2007', threshold=1.0, whole=False)
->>> known_set("my/table.parquet") is None
+>>> identify_dataset("data/MSLR-WEB10K/Fold1/train.txt")
+KnownDataset(name='MSLR-WEB10K', threshold=2.0, whole=True)
+>>> identify_dataset("data/MQ2007-partial")
+KnownDataset(name='MQ2007', threshold=1.0, whole=False)
+>>> identify_dataset("my/table.parquet") is None
 True
 """
 
@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KnownSet", "known_set"]
+__all__ = ["KnownDataset", "identify_dataset"]
 
 _NAMES = {
     r"(?:mslr[-_ ]?)?web10k": ("MSLR-WEB10K", 2.0),
@@ -28,7 +28,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class KnownSet:
+class KnownDataset:
     """A data set by its usual name."""
 
     name: str
@@ -38,7 +38,7 @@ class KnownSet:
     """Whether the folder's name is the set's own, and not that of a part or a variant of it."""
 
 
-def known_set(path: str | Path) -> KnownSet | None:
+def identify_dataset(path: str | Path) -> KnownDataset | None:
     """Recognise a data set by the name of its file or folder, or of the nearest known folder above."""
     path = Path(path).absolute()
     for place in (path, *path.parents):
@@ -50,9 +50,9 @@ def known_set(path: str | Path) -> KnownSet | None:
     return None
 
 
-def _by_name(name: str) -> KnownSet | None:
+def _by_name(name: str) -> KnownDataset | None:
     for pattern, (usual, threshold) in _NAMES.items():
         match = re.match(pattern + r"(?![0-9a-z])", name)
         if match:
-            return KnownSet(usual, threshold, whole=match.end() == len(name))
+            return KnownDataset(usual, threshold, whole=match.end() == len(name))
     return None

@@ -2,7 +2,7 @@
 
 >>> by_ranker = {"A": (0.9, 0.8, 0.7, 0.6), "B": (0.5, 0.5, 0.4, 0.4)}
 >>> values = QueryValues("map", ("1",) * 4, (1, 2, 3, 4), by_ranker)
->>> rankers = [RankerResult(name, "", 1, (Measured("map", 0.75, None, ()),)) for name in "AB"]
+>>> rankers = [RankerResult(name, "", 1, (MetricResult("map", 0.75, None, ()),)) for name in "AB"]
 >>> [(test.first, test.second, test.p_value) for test in paired_tests(rankers, values)]
 [('A', 'B', 0.125)]
 """
@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
-from directranker.experiments.results import Measured, PairedTest, QueryValues, RankerResult
-from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
+from directranker.experiments.results import MetricResult, PairedTest, QueryValues, RankerResult
+from directranker.experiments.significance import apply_holm_correction, randomisation_tests, sigma_distance
 
 __all__ = ["paired_tests"]
 
@@ -32,7 +32,7 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
     if not counted.shape[1]:
         return []  # no query counts, so nothing can be told apart
     p_values = randomisation_tests(counted)
-    corrected = holm_corrected(p_values)
+    corrected = apply_holm_correction(p_values)
     return [
         PairedTest(
             metric=values.metric,
@@ -47,8 +47,8 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
     ]
 
 
-def _sigma(one: Measured, other: Measured) -> float | None:
+def _sigma(one: MetricResult, other: MetricResult) -> float | None:
     if one.mean is None or other.mean is None or one.error is None or other.error is None:
         return None
-    sigma = sigma_between(one.mean, one.error, other.mean, other.error)
+    sigma = sigma_distance(one.mean, one.error, other.mean, other.error)
     return None if math.isnan(sigma) else sigma

@@ -5,7 +5,7 @@ queries are dealt to as many parts at random, fold k is tested on part k, valida
 trained on all others.
 
 >>> from directranker.data.synthetic import example_dataset
->>> folds = rotated_folds(example_dataset(), random_state=0)
+>>> folds = make_folds(example_dataset(), random_state=0)
 >>> [(fold.name, fold.train.n_queries, fold.validation.n_queries, fold.test.n_queries) for fold in folds][:2]
 [('Fold1', 174, 58, 59), ('Fold2', 175, 58, 58)]
 """
@@ -21,9 +21,9 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.folds import SPLITS, Fold, read_fold, read_folds
 from directranker.data.formats import read_dataset
 from directranker.errors import DataError
-from directranker.experiments.known_sets import KnownSet, known_set
+from directranker.experiments.known_sets import KnownDataset, identify_dataset
 
-__all__ = ["DEFAULT_THRESHOLD", "FoldedData", "by_protocol", "open_folds", "rotated_folds"]
+__all__ = ["DEFAULT_THRESHOLD", "FoldedData", "apply_protocol", "open_folds", "make_folds"]
 
 DEFAULT_THRESHOLD = 1.0
 MIN_FOLDS = 3  # one part to train on, one to validate, one to test
@@ -52,14 +52,14 @@ def open_folds(
     for, else 1, or None to keep the labels and all queries.
     """
     path = Path(path)
-    known = known_set(path)
+    known = identify_dataset(path)
     given = _given_folds(path)
-    folds = given or rotated_folds(read_dataset(path), n_folds=n_folds, random_state=random_state)
+    folds = given or make_folds(read_dataset(path), n_folds=n_folds, random_state=random_state)
     cut = _threshold(threshold, known)
     is_published = known is not None and known.whole and len(given) == 5 and cut == known.threshold
     return FoldedData(
         name=path.resolve().name,
-        folds=tuple(by_protocol(fold, cut) for fold in folds),
+        folds=tuple(apply_protocol(fold, cut) for fold in folds),
         threshold=cut,
         origin="given" if given else f"made by query, {n_folds} parts, seed {random_state}",
         published_as=known.name if known is not None and is_published else None,
@@ -75,7 +75,7 @@ def _given_folds(path: Path) -> list[Fold]:
     return [read_fold(path)] if any(path.glob("train.txt*")) else []
 
 
-def _threshold(threshold: float | str | None, known: KnownSet | None) -> float | None:
+def _threshold(threshold: float | str | None, known: KnownDataset | None) -> float | None:
     if threshold is None:
         return None
     if threshold == "known":
@@ -88,7 +88,7 @@ def _threshold(threshold: float | str | None, known: KnownSet | None) -> float |
         ) from None
 
 
-def rotated_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int = 0) -> list[Fold]:
+def make_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int = 0) -> list[Fold]:
     """Deal queries to parts at random; fold k tests part k, validates on the next, trains on the rest."""
     if n_folds < MIN_FOLDS:
         raise ValueError(f"n_folds is {n_folds}; give at least {MIN_FOLDS}: to train, validate and test on")
@@ -106,7 +106,7 @@ def rotated_folds(data: RankingDataset, *, n_folds: int = 5, random_state: int =
     return folds
 
 
-def by_protocol(fold: Fold, threshold: float | None) -> Fold:
+def apply_protocol(fold: Fold, threshold: float | None) -> Fold:
     """Make labels binary and leave out queries without a relevant document; None changes nothing."""
     parts = {part: getattr(fold, part) for part in SPLITS}
     if threshold is not None:

@@ -20,7 +20,7 @@ from directranker.experiments.published import PublishedValue
 __all__ = [
     "Comparison",
     "FoldScore",
-    "Measured",
+    "MetricResult",
     "PairedTest",
     "QueryValues",
     "RankerResult",
@@ -50,7 +50,7 @@ class FoldScore:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricResult:
     """One ranker by one metric."""
 
     metric: str
@@ -95,11 +95,11 @@ class RankerResult:
     description: str
     n_candidates: int
     """How many sets of parameters were tried."""
-    measured: tuple[Measured, ...]
+    measured: tuple[MetricResult, ...]
     timing: Timing | None = None
     """None for scores of another program."""
 
-    def by(self, metric: str) -> Measured:
+    def by(self, metric: str) -> MetricResult:
         """How well it did by this metric."""
         return next(one for one in self.measured if one.metric == metric)
 
@@ -217,9 +217,9 @@ def _ranker_result(content: dict[str, Any]) -> RankerResult:
     return RankerResult(**content, measured=measured, timing=known)
 
 
-def _measured(content: dict[str, Any]) -> Measured:
+def _measured(content: dict[str, Any]) -> MetricResult:
     folds = tuple(FoldScore(**{**one, "seeds": tuple(one["seeds"])}) for one in content.pop("folds"))
-    return Measured(**_with_published(content), folds=folds)
+    return MetricResult(**_with_published(content), folds=folds)
 
 
 def _with_published(content: dict[str, Any]) -> dict[str, Any]:

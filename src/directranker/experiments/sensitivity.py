@@ -31,13 +31,13 @@ from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.experiments import PROCEDURE
 from directranker.metrics import Metric
-from directranker.model_selection.digests import describe, digest_of
+from directranker.model_selection.digests import describe, compute_digest
 from directranker.model_selection.fingerprints import environment_fingerprint
-from directranker.model_selection.fitting import without_bar
-from directranker.model_selection.jobs import configured
+from directranker.model_selection.fitting import disable_progress_bars
+from directranker.model_selection.jobs import configure_ranker
 from directranker.model_selection.store import JobResult, JobStore
-from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
-from directranker.model_selection.workers import results_of_processes
+from directranker.model_selection.threads import count_cores, limit_threads, set_threads, threads_per_worker
+from directranker.model_selection.workers import run_in_process_pool
 from directranker.rankers import DirectRanker
 from directranker.rankers.registry import registered
 from directranker.suggestions import unknown_name
@@ -50,10 +50,10 @@ __all__ = [
     "STUDIES",
     "Point",
     "Setting",
-    "drawn_values",
+    "measure_random_subsets",
     "measure_setting",
     "run_studies",
-    "study_ranker",
+    "make_study_ranker",
 ]
 
 METRIC = Metric.parse("ndcg@20", convention="graded")
@@ -129,10 +129,10 @@ class Point:
     """The mean time of a training."""
 
 
-def study_ranker(name: str, setting: Setting) -> Any:
+def make_study_ranker(name: str, setting: Setting) -> Any:
     """The ranker of this name; the paper's has layers of 70 and of as many neurons as there are classes.
 
-    >>> study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
+    >>> make_study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
     (70, 3)
     """
     if name == PROCEDURE:
@@ -160,17 +160,17 @@ def measure_setting(
     # A training that was stopped is no result, and how each of many ended is not told.
     with interrupts_raised(), warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
-        fitted = without_bar(configured(ranker, {}, seed)).fit(made.train)
+        fitted = disable_progress_bars(configure_ranker(ranker, {}, seed)).fit(made.train)
     seconds = time.perf_counter() - start
     # The test set is one list, however the training set is dealt.
     relevance, scores = made.test.relevance, fitted.predict(made.test.features)
-    return drawn_values(relevance, scores, seed), seconds
+    return measure_random_subsets(relevance, scores, seed), seconds
 
 
-def drawn_values(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[np.float64]:
+def measure_random_subsets(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[np.float64]:
     """NDCG@20 of 50 lists of 50 to 150 documents each, drawn at random.
 
-    >>> drawn_values([0, 1] * 100, [0, 1] * 100, seed=0).tolist() == [1.0] * 50
+    >>> measure_random_subsets([0, 1] * 100, [0, 1] * 100, seed=0).tolist() == [1.0] * 50
     True
     """
     labels, given = np.asarray(relevance), np.asarray(scores)
@@ -203,17 +203,17 @@ class _Task:
         words = {
             "format": FORMAT,
             "setting": describe(asdict(self.setting)),
-            "ranker": describe(study_ranker(self.ranker, self.setting)),
+            "ranker": describe(make_study_ranker(self.ranker, self.setting)),
             "query_size": describe(self.query_size),
             "seed": self.seed,
             "environment": environment_fingerprint(),
         }
-        return digest_of(words)
+        return compute_digest(words)
 
     def run(self, threads: int) -> JobResult:
         """Make the data, train, measure."""
         start = time.perf_counter()
-        ranker = study_ranker(self.ranker, self.setting)
+        ranker = make_study_ranker(self.ranker, self.setting)
         values, seconds = measure_setting(self.setting, ranker, seed=self.seed, query_size=self.query_size)
         return JobResult(
             key=self.key(),
@@ -305,14 +305,14 @@ def _tasks(
 
 
 def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[JobResult]:
-    n_workers = max(1, min(workers or cores_given(), cores_given(), len(tasks)))
-    threads = threads_each(n_workers)
+    n_workers = max(1, min(workers or count_cores(), count_cores(), len(tasks)))
+    threads = threads_per_worker(n_workers)
     if n_workers == 1:
-        with limited_threads(threads):
+        with limit_threads(threads):
             yield from (task.run(threads) for task in tasks)
         return
     calls = [delayed(_run_in_worker)(task, threads) for task in tasks]
-    yield from results_of_processes(calls, n_workers, threads)
+    yield from run_in_process_pool(calls, n_workers, threads)
 
 
 def _run_in_worker(task: _Task, threads: int) -> JobResult:

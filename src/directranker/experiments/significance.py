@@ -9,9 +9,9 @@ distance of two means in σ.
 >>> first, second = np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.5, 0.5, 0.4, 0.4])
 >>> randomisation_test(first, second)  # 2 of the 16 patterns: all plus, all minus
 0.125
->>> holm_corrected([0.01, 0.04, 0.03]).tolist()
+>>> apply_holm_correction([0.01, 0.04, 0.03]).tolist()
 [0.03, 0.06, 0.06]
->>> round(sigma_between(0.476, 0.003, 0.440, 0.004), 1)  # LambdaMART and DirectRanker in the paper's Table 1
+>>> round(sigma_distance(0.476, 0.003, 0.440, 0.004), 1)  # LambdaMART and DirectRanker in the paper's ScoreTable 1
 7.2
 """
 
@@ -22,7 +22,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["holm_corrected", "randomisation_test", "randomisation_tests", "sigma_between"]
+__all__ = ["apply_holm_correction", "randomisation_test", "randomisation_tests", "sigma_distance"]
 
 N_RESAMPLES = 10_000
 # Of sums of differences, relative to the sum of their sizes.
@@ -94,7 +94,7 @@ def _hits(kept: FloatArray, rows: FloatArray) -> FloatArray:
     return counts
 
 
-def holm_corrected(p_values: ArrayLike) -> FloatArray:
+def apply_holm_correction(p_values: ArrayLike) -> FloatArray:
     """Holm's correction: the smallest value × n, the next × (n − 1), …, never falling, at most 1."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
@@ -104,7 +104,7 @@ def holm_corrected(p_values: ArrayLike) -> FloatArray:
     return corrected
 
 
-def sigma_between(mean: float, error: float, other_mean: float, other_error: float) -> float:
+def sigma_distance(mean: float, error: float, other_mean: float, other_error: float) -> float:
     """The paper's distance of two means: |μ₁ − μ₂| / √(se₁² + se₂²); nan where neither has an error."""
     width = math.hypot(error, other_error)
     return abs(mean - other_mean) / width if width > 0 else math.nan

@@ -18,12 +18,12 @@ __all__ = [
     "SYMBOL",
     "ScoreCell",
     "legend",
-    "protocol_of",
+    "describe_protocol",
     "published_notes",
     "score_cell",
     "score_table",
     "time_table",
-    "with_error",
+    "format_mean",
 ]
 
 Written = TypeVar("Written")
@@ -37,7 +37,7 @@ class ScoreCell:
 
     text: str
     is_best: bool
-    is_level: bool
+    is_tied: bool
     """Not the best, but not significantly worse than it."""
     published: str
     """The paper's figure, empty where there is none."""
@@ -53,18 +53,18 @@ def score_cell(comparison: Comparison, result: RankerResult, metric: str) -> Sco
     test = None if best is None else comparison.test(metric, result.ranker, best.ranker)
     published = measured.published
     return ScoreCell(
-        text=with_error(measured.mean, measured.error),
+        text=format_mean(measured.mean, measured.error),
         is_best=is_best,
-        is_level=test is not None and test.p_corrected >= LEVEL,
-        published="" if published is None else with_error(published.mean, published.error),
+        is_tied=test is not None and test.p_corrected >= LEVEL,
+        published="" if published is None else format_mean(published.mean, published.error),
         letter="" if published is None else published_notes(comparison).get(published.note, ""),
     )
 
 
-def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> str:
+def format_mean(mean: float | None, error: float | None, *, digits: int = 3) -> str:
     """A mean with its standard error.
 
-    >>> with_error(0.7381, 0.0112), with_error(0.507, None), with_error(None, None)
+    >>> format_mean(0.7381, 0.0112), format_mean(0.507, None), format_mean(None, None)
     ('0.738 ± 0.011', '0.507', '–')
     """
     if mean is None:
@@ -106,15 +106,15 @@ def time_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 def _time_cells(timing: Timing) -> list[str]:
     return [
-        with_error(timing.fit_seconds, timing.fit_error, digits=2),
-        with_error(1e3 * timing.score_seconds, _times(1e3, timing.score_error), digits=1),
+        format_mean(timing.fit_seconds, timing.fit_error, digits=2),
+        format_mean(1e3 * timing.score_seconds, _times(1e3, timing.score_error), digits=1),
         f"{timing.fit_milliseconds_per_document:.3f}",
         f"{timing.score_microseconds_per_document:.2f}",
     ]
 
 
 def _whole(value: PublishedValue) -> str:
-    return with_error(value.mean, value.error, digits=0)
+    return format_mean(value.mean, value.error, digits=0)
 
 
 def _times(factor: float, value: float | None) -> float | None:
@@ -137,7 +137,7 @@ def _published_seconds(result: RankerResult) -> PublishedValue | None:
     return None if result.timing is None else result.timing.published
 
 
-def protocol_of(comparison: Comparison) -> str:
+def describe_protocol(comparison: Comparison) -> str:
     """How the figures came about, in a sentence or two."""
     request = comparison.request
     if "protocol" in request:

@@ -18,7 +18,7 @@ from directranker.experiments.table_values import (
     SYMBOL,
     ScoreCell,
     legend,
-    protocol_of,
+    describe_protocol,
     score_table,
     time_table,
 )
@@ -68,13 +68,13 @@ def as_markdown(comparison: Comparison) -> str:
     """Two tables, how well and how long, with what they mean."""
 
     def emphasised(cell: ScoreCell) -> str:
-        return f"**{cell.text}**" if cell.is_best else cell.text + f" {SYMBOL}" * cell.is_level
+        return f"**{cell.text}**" if cell.is_best else cell.text + f" {SYMBOL}" * cell.is_tied
 
     def published(cell: ScoreCell) -> str:
         return cell.published + f" ({cell.letter})" * bool(cell.letter)
 
     parts = [
-        protocol_of(comparison),
+        describe_protocol(comparison),
         _markdown_table(*score_table(comparison, str, emphasised, published)),
         "\n".join(f"- {line}" for line in legend(comparison)),
         "How long a training on a whole training part takes, and scoring its test part:",
@@ -93,7 +93,7 @@ def as_latex(comparison: Comparison) -> str:
 
     def emphasised(cell: ScoreCell) -> str:
         text = _tex(cell.text)
-        return rf"\textbf{{{text}}}" if cell.is_best else text + r"$^{\approx}$" * cell.is_level
+        return rf"\textbf{{{text}}}" if cell.is_best else text + r"$^{\approx}$" * cell.is_tied
 
     def published(cell: ScoreCell) -> str:
         return _tex(cell.published) + rf"$^{{{cell.letter}}}$" * bool(cell.letter)
@@ -101,7 +101,7 @@ def as_latex(comparison: Comparison) -> str:
     header, scores = score_table(comparison, _tex, emphasised, published)
     times = [list(map(_tex, row)) for row in time_table(comparison)[1]]
     parts = [
-        *(f"% {line}" for line in (protocol_of(comparison), *legend(comparison))),
+        *(f"% {line}" for line in (describe_protocol(comparison), *legend(comparison))),
         _latex_table(list(map(_tex, header)), scores),
         _latex_table(list(map(_tex, time_table(comparison)[0])), times),
     ]

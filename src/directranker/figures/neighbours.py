@@ -13,17 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from directranker.figures.palette import class_colours
-from directranker.figures.style import in_style, new_figure
+from directranker.figures.style import apply_style, create_figure
 
 __all__ = ["draw_neighbours"]
 
 
-@in_style
+@apply_style
 def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str] | None = None) -> Any:
     """A panel for each list; lists as `Neighbours.to_dict` gives them."""
     if not lists:
         raise ValueError("there are no lists to draw; give at least one")
-    figure, axes = new_figure(len(lists), 1, size=(7.2, 3.0))
+    figure, axes = create_figure(len(lists), 1, size=(7.2, 3.0))
     names = titles or [f"query {one['query']}" for one in lists]
     for panel, one, title in zip(axes, lists, names, strict=True):
         _draw_list(panel, one)

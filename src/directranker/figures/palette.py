@@ -1,6 +1,6 @@
 """The colours of all figures and of the report: Okabe and Ito's, which colour-blind people can tell apart.
 
->>> colours_of(["A", "B"])
+>>> assign_colours(["A", "B"])
 {'A': '#0072B2', 'B': '#D55E00'}
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["CLASS_COLOURS", "COLOURS", "class_colours", "colours_of"]
+__all__ = ["CLASS_COLOURS", "COLOURS", "class_colours", "assign_colours"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#5B5B5B")
 """For things without an order; yellow is left out, as it is not seen on white."""
@@ -36,6 +36,6 @@ def _between(place: float) -> str:
     return f"#{bytes(mixed).hex().upper()}"
 
 
-def colours_of(names: Iterable[str]) -> dict[str, str]:
+def assign_colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for each name; the ninth has the first one's again."""
     return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from directranker.figures.palette import colours_of
-from directranker.figures.style import FAINT, halo, in_style, new_figure, plain_legend
+from directranker.figures.palette import assign_colours
+from directranker.figures.style import FAINT, halo, apply_style, create_figure, add_legend
 
 __all__ = ["draw_studies"]
 
@@ -28,21 +28,21 @@ MARGINAL_UP_TO = 0.25
 CLAIM = "#6A6F74"  # faint, and dark enough to be read in small type
 
 
-@in_style
+@apply_style
 def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
     """A panel for each study; `points` as `sensitivity.json` has them."""
     studies = list(dict.fromkeys(point["study"] for point in points))
     if not studies:
         raise ValueError("there are no points to draw; run a study first")
-    colours = colours_of(dict.fromkeys(point["ranker"] for point in points))
+    colours = assign_colours(dict.fromkeys(point["ranker"] for point in points))
     n_columns = min(2, len(studies))
-    figure, axes = new_figure(-(-len(studies) // n_columns), n_columns)
+    figure, axes = create_figure(-(-len(studies) // n_columns), n_columns)
     for panel, study in zip(axes, studies, strict=False):
         _draw_study(panel, study, [point for point in points if point["study"] == study], colours)
     for spare in axes[len(studies) :]:
         spare.set_axis_off()
     if len(colours) > 1:
-        plain_legend(axes[0])
+        add_legend(axes[0])
     return figure
 
 

@@ -1,6 +1,6 @@
 """The one style of all figures, and how they reach a file: the same figure gives the same bytes.
 
->>> figure, (left, right) = new_figure(1, 2)
+>>> figure, (left, right) = create_figure(1, 2)
 >>> len(figure.axes)
 2
 """
@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from directranker.data.files import write_atomically
 
-__all__ = ["ENDINGS", "FAINT", "halo", "in_style", "new_figure", "plain_legend", "save_figure"]
+__all__ = ["ENDINGS", "FAINT", "halo", "apply_style", "create_figure", "add_legend", "save_figure"]
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
@@ -45,7 +45,7 @@ STYLE: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def in_style(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+def apply_style(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """Let a function draw in the style, and leave matplotlib's settings as they were."""
 
     @wraps(draw)
@@ -58,7 +58,7 @@ def in_style(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     return drawn
 
 
-def new_figure(
+def create_figure(
     n_rows: int, n_columns: int, *, size: tuple[float, float] = (4.6, 3.1)
 ) -> tuple[Any, list[Any]]:
     """A figure and its axes from the upper left on, `size` inches each; nothing of it is global."""
@@ -73,7 +73,7 @@ def new_figure(
     return figure, axes
 
 
-def plain_legend(axes: Any, **options: Any) -> None:
+def add_legend(axes: Any, **options: Any) -> None:
     """A legend whose names are text: a `$` in the name of a folder is no formula."""
     for text in axes.legend(**options).get_texts():
         text.set_parse_math(False)
@@ -86,7 +86,7 @@ def halo() -> list[Any]:
     return [withStroke(linewidth=2, foreground="white")]
 
 
-@in_style
+@apply_style
 def save_figure(figure: Any, path: str | Path) -> Path:
     """Write a figure as SVG or PNG, by the ending of the name."""
     path = Path(path)

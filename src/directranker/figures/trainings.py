@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from directranker.figures.palette import COLOURS, colours_of
-from directranker.figures.style import FAINT, halo, in_style, new_figure, plain_legend
+from directranker.figures.palette import COLOURS, assign_colours
+from directranker.figures.style import FAINT, halo, apply_style, create_figure, add_legend
 
 if TYPE_CHECKING:
-    from directranker.experiments.results import Comparison, Measured
+    from directranker.experiments.results import Comparison, MetricResult
 
 __all__ = ["draw_learning_curves", "draw_score_against_time"]
 
 
-@in_style
+@apply_style
 def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *, title: str = "") -> Any:
     """What is learnt from and the validation part, epoch by epoch; trainings by name, such as their fold.
 
@@ -22,7 +22,7 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
     >>> len(figure.axes), figure.axes[0].get_ylabel()
     (1, 'cost on the training part')
     """
-    records = [record for of_training in trainings.values() for record in of_training]
+    records = [record for training_key in trainings.values() for record in training_key]
     if not records:
         raise ValueError("the trainings have no history; linear solvers keep none")
     # What a ranker climbs need not be a metric: for RankSVM it is minus its objective.
@@ -30,34 +30,34 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
     panels = [(own, f"{own} on the training part")]
     if any(record.get("metric") is not None for record in records):
         panels.append(("metric", "metric on the validation part"))
-    figure, axes = new_figure(1, len(panels))
-    colours = colours_of(trainings)
+    figure, axes = create_figure(1, len(panels))
+    colours = assign_colours(trainings)
     for panel, (field, text) in zip(axes, panels, strict=True):
-        for name, of_training in trainings.items():
-            known = [record for record in of_training if record.get(field) is not None]
+        for name, training_key in trainings.items():
+            known = [record for record in training_key if record.get(field) is not None]
             values = [record[field] for record in known]
             panel.plot(
                 [record[step] for record in known], values, color=colours[name], label=name, linewidth=1.3
             )
         panel.set(xlabel=step, ylabel=text)
     axes[0].set_title(title, parse_math=False)
-    plain_legend(axes[-1], fontsize=8)
+    add_legend(axes[-1], fontsize=8)
     return figure
 
 
-@in_style
+@apply_style
 def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     """A metric against the seconds of a training, with standard errors; the best and its equals in colour."""
     from directranker.experiments.table_values import score_cell  # noqa: PLC0415 - as its types, only here
 
-    figure, (axes,) = new_figure(1, 1, size=(7.2, 4.2))
+    figure, (axes,) = create_figure(1, 1, size=(7.2, 4.2))
     timed = [(one, one.timing) for one in comparison.rankers if one.timing is not None]
     for result, timing in timed:
         measured = result.by(metric)
         if measured.mean is None:
             continue
         cell = score_cell(comparison, result, metric)
-        colour = COLOURS[0] if cell.is_best or cell.is_level else FAINT
+        colour = COLOURS[0] if cell.is_best or cell.is_tied else FAINT
         axes.errorbar(
             timing.fit_seconds,
             measured.mean,
@@ -66,7 +66,7 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
             color=colour,
             marker="o",
             markersize=5,
-            markerfacecolor="white" if cell.is_level else colour,
+            markerfacecolor="white" if cell.is_tied else colour,
             linewidth=1,
         )
         _draw_published(axes, measured, timing.fit_seconds)
@@ -79,7 +79,7 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     return figure
 
 
-def _draw_published(axes: Any, measured: Measured, seconds: float) -> None:
+def _draw_published(axes: Any, measured: MetricResult, seconds: float) -> None:
     """How far the published value lies from the one that was measured, where both can be compared."""
     published = measured.published
     if published is None or not published.comparable:

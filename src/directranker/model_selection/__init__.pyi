@@ -1,11 +1,11 @@
 from .jobs import Fit as Fit
-from .jobs import Part as Part
+from .jobs import QuerySubset as QuerySubset
+from .metric_targets import adapt_to_metric as adapt_to_metric
 from .nested import nested_grid_search as nested_grid_search
 from .nested import nested_searches as nested_searches
 from .nested import run_plan as run_plan
 from .nested_result import FoldResult as FoldResult
 from .nested_result import NestedResult as NestedResult
-from .metric_targets import trained_for as trained_for
 from .plan import Plan as Plan
 from .plan import RankerGrid as RankerGrid
 from .progress import Progress as Progress

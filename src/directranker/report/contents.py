@@ -1,7 +1,7 @@
 """What the page is made of: plain data for its tables, and for the charts that its script draws.
 
 >>> curve = {"fitted": {"history_": {"of": "RoundRecord", "history": [[1, 0.5, "nan", 0.1]]}}}
->>> data = page_data(Found(models=[("model", {"ranker": curve})]))
+>>> data = build_page_data(FoundResults(models=[("model", {"ranker": curve})]))
 >>> data["trainings"]
 [{'name': 'model', 'records': [{'round': 1, 'fitness': 0.5, 'metric': None, 'seconds': 0.1}]}]
 """
@@ -13,17 +13,17 @@ from dataclasses import asdict
 from typing import Any
 
 from directranker.experiments.results import Comparison, QueryValues, RankerResult
-from directranker.experiments.table_values import legend, protocol_of, score_cell
-from directranker.report.discovery import Found, FoundComparison
+from directranker.experiments.table_values import legend, describe_protocol, score_cell
+from directranker.report.discovery import FoundResults, FoundComparison
 from directranker.report.verdicts import verdict
 
-__all__ = ["CLAIMED_OF", "comparison_view", "origins", "page_data", "study_views"]
+__all__ = ["PAPER_N_TRAIN", "build_comparison_view", "list_origins", "build_page_data", "build_study_views"]
 
-CLAIMED_OF = 100_000
+PAPER_N_TRAIN = 100_000
 """Training documents that the paper claims it of, as `Setting` has them; its module would load torch."""
 
 
-def page_data(found: Found) -> dict[str, Any]:
+def build_page_data(found: FoundResults) -> dict[str, Any]:
     """For the script: all numbers that its charts and pickers need."""
     return {
         "comparisons": [_comparison(one) for one in found.comparisons],
@@ -65,7 +65,7 @@ def _ranker(comparison: Comparison, result: RankerResult) -> dict[str, Any]:
 
 def _standing(comparison: Comparison, result: RankerResult, metric: str) -> str:
     cell = score_cell(comparison, result, metric)
-    return "best" if cell.is_best else "level" if cell.is_level else "worse"
+    return "best" if cell.is_best else "level" if cell.is_tied else "worse"
 
 
 def _query_values(values: QueryValues) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _cell(comparison: Comparison, result: RankerResult, metric: str) -> dict[str
     }
 
 
-def comparison_view(found: FoundComparison) -> dict[str, Any]:
+def build_comparison_view(found: FoundComparison) -> dict[str, Any]:
     """What the template writes of a comparison, so that the answer is there before any script runs."""
     comparison = found.comparison
     with_published = [
@@ -126,7 +126,7 @@ def comparison_view(found: FoundComparison) -> dict[str, Any]:
         "has_times": any(one.timing for one in comparison.rankers),
         "has_published_seconds": any(one.timing and one.timing.published for one in comparison.rankers),
         "legend": legend(comparison),
-        "protocol": protocol_of(comparison),
+        "protocol": describe_protocol(comparison),
         "has_queries": bool(comparison.per_query) and len(comparison.rankers) > 1,
         "n_folds": comparison.request.get("n_folds", 0),
         "examples": found.examples,
@@ -135,17 +135,17 @@ def comparison_view(found: FoundComparison) -> dict[str, Any]:
     }
 
 
-def study_views(found: Found) -> list[dict[str, Any]]:
+def build_study_views(found: FoundResults) -> list[dict[str, Any]]:
     """What the template writes of each of the studies; where there are several, which of them it is."""
     views = []
     for place, study in found.studies:
-        n_train = study.get("request", {}).get("n_train", CLAIMED_OF)
-        here = f"The paper claims it of {CLAIMED_OF:,} training documents; here were {n_train:,}."
+        n_train = study.get("request", {}).get("n_train", PAPER_N_TRAIN)
+        here = f"The paper claims it of {PAPER_N_TRAIN:,} training documents; here were {n_train:,}."
         views.append(
             {
                 "place": place if len(found.studies) > 1 else None,
                 "claims": study["claims"],
-                "note": here if n_train < CLAIMED_OF else None,
+                "note": here if n_train < PAPER_N_TRAIN else None,
             }
         )
     return views
@@ -162,7 +162,7 @@ def _chosen(comparison: Comparison) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def origins(found: Found) -> list[dict[str, Any]]:
+def list_origins(found: FoundResults) -> list[dict[str, Any]]:
     """Where each of the results comes from: the command, the machine, versions and seeds."""
     made = [
         _origin(one.place, one.comparison.request, one.comparison.environment) for one in found.comparisons

@@ -24,7 +24,7 @@ from directranker.errors import StorageError
 from directranker.experiments.folder import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
 
-__all__ = ["Found", "FoundComparison", "find_results"]
+__all__ = ["FoundResults", "FoundComparison", "find_results"]
 
 MODEL = "header.json"
 MODEL_FORMAT = "directranker model"
@@ -44,7 +44,7 @@ class FoundComparison:
 
 
 @dataclass
-class Found:
+class FoundResults:
     """All results of a folder, by kind; of all but comparisons the content of the file and its place."""
 
     comparisons: list[FoundComparison] = field(default_factory=list)
@@ -56,12 +56,12 @@ class Found:
         return bool(self.comparisons or self.studies or self.neighbours or self.models)
 
 
-def find_results(folder: str | Path) -> Found:
+def find_results(folder: str | Path) -> FoundResults:
     """Read all results of a folder and of the folders in it."""
     folder = Path(folder)
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is no folder; give the folder of some results")
-    found = Found()
+    found = FoundResults()
     for place in _places(folder):
         name = str(place.relative_to(folder)) if place != folder else folder.resolve().name
         if (place / RESULTS).is_file():

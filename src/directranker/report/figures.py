@@ -14,8 +14,8 @@ from directranker.figures import (
     save_figure,
 )
 from directranker.figures.style import ENDINGS
-from directranker.report.contents import page_data
-from directranker.report.discovery import Found, find_results
+from directranker.report.contents import build_page_data
+from directranker.report.discovery import FoundResults, find_results
 
 __all__ = ["write_figures"]
 
@@ -31,7 +31,7 @@ def write_figures(folder: str | Path, out: str | Path) -> list[Path]:
     ]
 
 
-def _figures(found: Found) -> Iterator[tuple[str, Any]]:
+def _figures(found: FoundResults) -> Iterator[tuple[str, Any]]:
     for one in found.comparisons:
         is_timed = any(ranker.timing for ranker in one.comparison.rankers)
         for metric in one.comparison.metrics if is_timed else ():
@@ -43,7 +43,7 @@ def _figures(found: Found) -> Iterator[tuple[str, Any]]:
     for place, neighbours in found.neighbours:
         for one in neighbours["lists"]:
             yield f"{place}-neighbours-{one['query']}", draw_neighbours([one])
-    for training in page_data(Found(models=found.models))["trainings"]:
+    for training in build_page_data(FoundResults(models=found.models))["trainings"]:
         yield f"{training['name']}-learning", draw_learning_curves({training["name"]: training["records"]})
 
 

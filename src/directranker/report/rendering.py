@@ -3,7 +3,7 @@ r"""The page from the results: a template, its style and its scripts, all in one
 Whatever comes from results is text: the template escapes it, and the data for the script is JSON in which no
 `<` stands.
 
->>> in_script({"title": "</script>"})
+>>> to_script_json({"title": "</script>"})
 '{"title":"\\u003c/script>"}'
 """
 
@@ -18,10 +18,10 @@ from typing import Any
 from directranker._version import __version__
 from directranker.data.files import write_atomically
 from directranker.figures.palette import COLOURS, class_colours
-from directranker.report.contents import comparison_view, origins, page_data, study_views
-from directranker.report.discovery import Found, find_results
+from directranker.report.contents import build_comparison_view, list_origins, build_page_data, build_study_views
+from directranker.report.discovery import FoundResults, find_results
 
-__all__ = ["REPORT", "build_report", "in_script", "write_report"]
+__all__ = ["REPORT", "build_report", "to_script_json", "write_report"]
 
 REPORT = "report.html"
 # Of grades that are not a few classes but a scale, the highest look alike.
@@ -43,28 +43,28 @@ def build_report(folder: str | Path) -> str:
     from jinja2 import Environment  # noqa: PLC0415 - only who wants a page needs it
 
     found = find_results(folder)
-    content = page_data(found)
+    content = build_page_data(found)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_part("page.html")).render(
         title=_title(folder, found),
         version=__version__,
         style=_part("style.css"),
         scripts="\n".join(map(_part, SCRIPTS)),
-        data=in_script({**content, "colours": COLOURS, "classColours": COLOURS_BY_NUMBER}),
-        comparisons=[comparison_view(one) for one in found.comparisons],
-        studies=study_views(found),
+        data=to_script_json({**content, "colours": COLOURS, "classColours": COLOURS_BY_NUMBER}),
+        comparisons=[build_comparison_view(one) for one in found.comparisons],
+        studies=build_study_views(found),
         neighbours=found.neighbours,
         trainings=content["trainings"],
-        origins=origins(found),
+        list_origins=list_origins(found),
     )
 
 
-def _title(folder: str | Path, found: Found) -> str:
+def _title(folder: str | Path, found: FoundResults) -> str:
     names = [one.comparison.request.get("name", one.place) for one in found.comparisons]
     return ", ".join(names) or Path(folder).resolve().name
 
 
-def in_script(content: Any) -> str:
+def to_script_json(content: Any) -> str:
     """JSON that may stand in a script element, whatever its texts are."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

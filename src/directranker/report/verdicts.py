@@ -1,6 +1,6 @@
 """The answer in a sentence or two: which ranker is best, by how much, and whether that is more than chance.
 
->>> joined(["A"]), joined(["A", "B"]), joined(["A", "B", "C"])
+>>> join_names(["A"]), join_names(["A", "B"]), join_names(["A", "B", "C"])
 ('A', 'A and B', 'A, B and C')
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from directranker.experiments.results import Comparison, RankerResult
-from directranker.experiments.table_values import LEVEL, with_error
+from directranker.experiments.table_values import LEVEL, format_mean
 
-__all__ = ["Verdict", "joined", "p_in_words", "verdict"]
+__all__ = ["Verdict", "join_names", "format_p_value", "verdict"]
 
 MAX_NAMED = 4
 
@@ -36,7 +36,7 @@ def verdict(comparison: Comparison, metric: str) -> Verdict:
     if best is None:
         return Verdict(metric, "No query counts", "–", f"{metric.upper()} has no value here.", is_clear=None)
     measured = best.by(metric)
-    score = with_error(measured.mean, measured.error)
+    score = format_mean(measured.mean, measured.error)
     others = [one for one in comparison.rankers if one is not best and one.by(metric).mean is not None]
     others.sort(key=lambda one: -(one.by(metric).mean or 0.0))
     if not others:
@@ -64,7 +64,7 @@ def _lead(
     second = others[0]
     ahead = (best.by(metric).mean or 0.0) - (second.by(metric).mean or 0.0)
     test = comparison.test(metric, second.ranker, best.ranker)
-    chance = "" if test is None else f" (p {p_in_words(test.p_corrected)})"
+    chance = "" if test is None else f" (p {format_p_value(test.p_corrected)})"
     first = f"{ahead:.3f} ahead of {second.ranker}{chance}."
     if not level:
         return f"{first} The difference to every other ranker is significant."
@@ -76,18 +76,18 @@ def _lead(
         if len(level) <= MAX_NAMED
         else [*level[: MAX_NAMED - 1], f"{len(level) - MAX_NAMED + 1} others"]
     )
-    return f"{first} {joined(named)} cannot be told from it on these queries.{worse}"
+    return f"{first} {join_names(named)} cannot be told from it on these queries.{worse}"
 
 
-def joined(words: Sequence[str]) -> str:
+def join_names(words: Sequence[str]) -> str:
     """Words as a list in a sentence."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))
 
 
-def p_in_words(p: float) -> str:
+def format_p_value(p: float) -> str:
     """A p-value as people write it.
 
-    >>> p_in_words(0.00009), p_in_words(0.0123), p_in_words(0.4)
+    >>> format_p_value(0.00009), format_p_value(0.0123), format_p_value(0.4)
     ('< 0.001', '= 0.012', '= 0.400')
     """
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
