@@ -56,7 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
     text = (place / "whole.txt").read_text()
-    assert "data: 3 folds (made by query, 3 parts, seed 0); labels ≥ 1 relevant" in text.replace("\n", "")
+    assert "data: 3 folds (split by query, seed 0); labels ≥ 1 are relevant" in text.replace("\n", "")
     for ranker in RANKERS.split(","):
         assert re.search(
             rf"^ {ranker} +0\.\d{{3}} ± 0\.\d{{3}} [*≈ ] +0\.\d{{3}} ± 0\.\d{{3}}", text, re.MULTILINE

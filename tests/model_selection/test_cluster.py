@@ -120,5 +120,5 @@ def test_missing_scheduler_and_missing_dask_raise(tmp_path: Path, monkeypatch: p
 
 def test_workers_of_another_version_raise() -> None:
     task = Task(make_fit(Fatal()), {"map": "key"}, environment="of the search")
-    with pytest.raises(FitError, match="has another version of directranker or of a package"):
+    with pytest.raises(FitError, match="has another version of directranker or of one of its"):
         task.run({"all": make_data()}, 1)

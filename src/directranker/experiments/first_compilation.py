@@ -1,9 +1,9 @@
-"""All kernels compiled at once, for a machine or a container image whose first user should not wait.
+"""Compile all kernels at once, for a new machine or a container image.
 
-Kernels are compiled when they are first called, and kept beside the package. Here each ranker is fitted to
-some queries, and some text is read, inspected and measured, so that every later process finds them.
+Kernels are compiled on their first call and cached beside the package. These tasks fit each ranker to some
+queries, and read, inspect and evaluate some data, so that every later process finds the cached kernels.
 
->>> [name for name, work in iter_compilation_tasks()][:2]
+>>> [name for name, task in iter_compilation_tasks()][:2]
 ['data and metrics', 'DirectRanker-paper']
 """
 
@@ -30,25 +30,25 @@ __all__ = ["iter_compilation_tasks"]
 
 
 def iter_compilation_tasks() -> Iterator[tuple[str, Callable[[], None]]]:
-    """What to do, by name; each work compiles the kernels that it calls."""
-    # So much that a DirectRanker has a teacher and tries encodings, that an Ensemble sees documents within
-    # their lists, and that a third of them is scored by kernels: fewer are scored without.
+    """Yield names and functions; each function compiles the kernels that it calls."""
+    # Large enough for the DirectRanker's distillation and choice of encoding, for the per-query scores of an
+    # Ensemble, and for compiled scoring, which small data sets skip.
     data = example_dataset()
-    yield "data and metrics", partial(_read_and_measure, data)
+    yield "data and metrics", partial(_read_and_evaluate, data)
     for name, entry in registered().items():
         yield name, partial(_fit, entry, data)
 
 
-def _read_and_measure(data: RankingDataset) -> None:
+def _read_and_evaluate(data: RankingDataset) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "some.txt"
         write_letor(data, path)
-        some = read_letor(path)
-    inspect_dataset(some)
+        dataset = read_letor(path)
+    inspect_dataset(dataset)
     for n_classes in (None, 3):
-        class_boundaries(some.features[:, 0], n_classes)  # of the documents that a page shows
+        class_boundaries(dataset.features[:, 0], n_classes)  # as for the example queries of a report
     for convention in CONVENTIONS:
-        evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)
+        evaluate(dataset.relevance, dataset.features[:, 0], offsets=dataset.offsets, convention=convention)
 
 
 def _fit(entry: RankerEntry, data: RankingDataset) -> None:

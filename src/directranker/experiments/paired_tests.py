@@ -1,4 +1,4 @@
-"""Which rankers of a comparison differ, from their values of the same queries.
+"""Significance tests between all pairs of rankers of a comparison.
 
 >>> by_ranker = {"A": (0.9, 0.8, 0.7, 0.6), "B": (0.5, 0.5, 0.4, 0.4)}
 >>> values = QueryValues("map", ("1",) * 4, (1, 2, 3, 4), by_ranker)
@@ -22,7 +22,7 @@ __all__ = ["paired_tests"]
 
 
 def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[PairedTest]:
-    """Every pair of rankers by one metric."""
+    """Test every pair of rankers by one metric."""
     pairs = list(combinations(results, 2))
     if not pairs:
         return []
@@ -30,7 +30,7 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
     differences = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
     counted = differences[:, ~np.isnan(differences).any(axis=0)]
     if not counted.shape[1]:
-        return []  # no query counts, so nothing can be told apart
+        return []  # no query counts
     p_values = randomisation_tests(counted)
     corrected = apply_holm_correction(p_values)
     return [
@@ -41,13 +41,13 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
             difference=float(counted[number].mean()),
             p_value=float(p_values[number]),
             p_corrected=float(corrected[number]),
-            sigma=_sigma(one.by(values.metric), other.by(values.metric)),
+            sigma=_compute_sigma(one.by(values.metric), other.by(values.metric)),
         )
         for number, (one, other) in enumerate(pairs)
     ]
 
 
-def _sigma(one: MetricResult, other: MetricResult) -> float | None:
+def _compute_sigma(one: MetricResult, other: MetricResult) -> float | None:
     if one.mean is None or other.mean is None or one.error is None or other.error is None:
         return None
     sigma = sigma_distance(one.mean, one.error, other.mean, other.error)
