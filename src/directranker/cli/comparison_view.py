@@ -27,7 +27,7 @@ def print_comparison(comparison: Comparison, path: Path) -> None:
     """Print how well and how long, what the signs mean, and where the results are."""
     from rich.text import Text
 
-    from directranker.experiments.table_values import legend, describe_protocol
+    from directranker.experiments.table_values import describe_protocol, legend
 
     out = console()
     out.print(Text(describe_protocol(comparison)))

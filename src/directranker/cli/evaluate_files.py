@@ -169,7 +169,13 @@ def _print(comparison: Comparison) -> None:
     from rich.table import Table
 
     from directranker.cli.comparison_view import BEST
-    from directranker.experiments.table_values import SYMBOL, ScoreCell, legend, describe_protocol, score_table
+    from directranker.experiments.table_values import (
+        SYMBOL,
+        ScoreCell,
+        describe_protocol,
+        legend,
+        score_table,
+    )
 
     def emphasised(cell: ScoreCell) -> str:
         if cell.is_best:
