@@ -61,9 +61,7 @@ def _score(cell: ScoreCell) -> Text:
     from directranker.experiments.table_values import SYMBOL
 
     return (
-        Text(f"{cell.text} {BEST}", "bold")
-        if cell.is_best
-        else Text(cell.text + f" {SYMBOL}" * cell.is_tied)
+        Text(f"{cell.text} {BEST}", "bold") if cell.is_best else Text(cell.text + f" {SYMBOL}" * cell.is_tied)
     )
 
 
