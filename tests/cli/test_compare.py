@@ -63,7 +63,7 @@ def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
         )
     assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "jobs.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
+        "examples.json", "histories.json", "jobs.sqlite", "per_query.json", "planned.json", "report.html",
         "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
@@ -214,14 +214,14 @@ def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> Non
         (["data", "--rankers", "RankSWM"], "ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
         (["data", "--metric", "ndgc"], "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
         (["data", "--convention", "papre"], "convention 'papre' is unknown; did you mean 'paper'?"),
-        (["data", "--grid", "none.toml"], "none.toml does not exist; give 'quick'"),
+        (["data", "--grid", "none.toml"], "none.toml does not exist; pass 'quick'"),
         (
             ["data", "--inner-folds", "few"],
-            "inner_folds is 'few'; give a whole number from 2, or 'validation'",
+            "inner_folds is 'few'; pass an integer of at least 2, or 'validation'",
         ),
-        (["data", "--threshold", "high"], "threshold is 'high'; give a label"),
+        (["data", "--threshold", "high"], "threshold is 'high'; pass a label"),
         (["data", "--threshold", "9"], "Fold1: no query of train has a document with a label of 9 or more"),
-        (["data", "--folds", "2"], "n_folds is 2; give at least 3"),
+        (["data", "--folds", "2"], "n_folds is 2; pass at least 3"),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_leave_nothing(

@@ -202,7 +202,7 @@ def test_any_change_in_the_module_of_a_users_class_changes_its_digest(
 ) -> None:
     # Helpers and constants of the module change the scores as much as the class itself.
     monkeypatch.syspath_prepend(str(tmp_path))
-    digests = []
+    digests: list[str] = []
     for number in (1, 1, 2):
         values = {"own": 1, "helper": 1, "limit": 1, changed: number}
         name = f"users_module_{changed}_{len(digests)}"

@@ -45,7 +45,7 @@ class FoldScore:
     """The mean over the seeds; None if no query counts."""
     seeds: tuple[float | None, ...]
     """The score of each seed."""
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     """The parameters that the search selected on this fold's training split."""
 
 
@@ -193,7 +193,7 @@ def read_results(folder: str | Path, *, per_query: bool = True) -> Comparison:
         ) from None
 
 
-def write_json(content: Mapping[str, Any], path: Path, *, indent: int | None = None) -> None:
+def write_json(content: Mapping[str, object], path: Path, *, indent: int | None = None) -> None:
     """Write a JSON file atomically, with the version of its format."""
     text = json.dumps({"format": FORMAT, **content}, indent=indent, ensure_ascii=False, allow_nan=False)
     with write_atomically(path) as temporary:

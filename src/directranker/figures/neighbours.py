@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from directranker.figures.palette import class_colours
 from directranker.figures.style import apply_style, create_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_neighbours"]
 
 
 @apply_style
-def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str] | None = None) -> Any:
+def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str] | None = None) -> Figure:
     """Draw a panel for each list; `lists` are as returned by `Neighbours.to_dict`."""
     if not lists:
         raise ValueError("there are no lists to draw; pass at least one")
@@ -31,7 +35,7 @@ def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str]
     return figure
 
 
-def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
+def _draw_list(axes: Axes, one: Mapping[str, Any]) -> None:
     classes, steps = one["classes"], one["r"]
     ranks = range(1, len(steps) + 1)
     axes.plot(ranks, steps, color="#D5D8D6", linewidth=1, zorder=1)
@@ -51,8 +55,8 @@ def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     predicted = [bisect_left(one["thresholds"], score) for score in one["scores"]]
     boundaries = [rank for rank in ranks if predicted[rank - 1] != predicted[rank]]
     for number, rank in enumerate(boundaries):
-        name = "boundary from scores alone" if not number else None
-        axes.axvline(rank, color="#0072B2", linewidth=1, linestyle="--", zorder=2, label=name)
+        legend = "boundary from scores alone" if not number else None
+        axes.axvline(rank, color="#0072B2", linewidth=1, linestyle="--", zorder=2, label=legend)
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     if not steps:
         axes.set(xlim=(0.5, 1.5), ylim=(0, 1))

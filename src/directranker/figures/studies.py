@@ -9,10 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from directranker.figures.palette import assign_colours
 from directranker.figures.style import FAINT, add_legend, apply_style, create_figure, halo
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_studies"]
 
@@ -29,7 +33,7 @@ CLAIM_COLOUR = "#6A6F74"  # faint, but legible in small type
 
 
 @apply_style
-def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
+def draw_studies(points: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw a panel for each study; `points` are as in `sensitivity.json`."""
     studies = list(dict.fromkeys(point["study"] for point in points))
     if not studies:
@@ -47,7 +51,7 @@ def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _draw_study(
-    axes: Any, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
+    axes: Axes, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
 ) -> None:
     title, label = TITLES.get(study, (study, study))
     axes.set(title=title, xlabel=label, ylabel="NDCG@20")
@@ -75,7 +79,7 @@ def _draw_study(
         _draw_claims(axes)
 
 
-def _draw_claims(axes: Any) -> None:
+def _draw_claims(axes: Axes) -> None:
     faint = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 3)), "zorder": 1}
     axes.axhline(CLAIMED_MIN_NDCG, **faint)
     axes.axvline(CLAIMED_AT_NOISE, **faint)

@@ -62,7 +62,7 @@ class CrossValidation:
         """The metrics that candidates are evaluated by."""
         return tuple(self.rankers)
 
-    def fits(self, parameters: Mapping[str, Any], metric: str) -> list[Fit]:
+    def fits(self, parameters: Mapping[str, object], metric: str) -> list[Fit]:
         """Return the fit of a candidate on each split."""
         return [
             Fit(
@@ -138,7 +138,7 @@ class ScoreTable:
 
 def evaluate_candidates(
     validation: CrossValidation,
-    candidates: Sequence[Mapping[str, Any]],
+    candidates: Sequence[Mapping[str, object]],
     indices: Mapping[str, Sequence[int]],
     runner: Runner,
     tracker: ProgressTracker,

@@ -12,7 +12,6 @@ is a number of whole training queries, where scikit-learn's halving counts rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def compute_budgets(n_candidates: int, n_queries: int) -> list[tuple[int, int]]:
 
 def search_by_halving(
     validation: CrossValidation,
-    candidates: Sequence[Mapping[str, Any]],
+    candidates: Sequence[Mapping[str, object]],
     runner: Runner,
     progress: ProgressCallback | None,
 ) -> tuple[dict[str, ScoreTable], dict[str, int], dict[str, IntArray]]:

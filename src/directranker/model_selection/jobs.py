@@ -62,7 +62,7 @@ class Fit:
     """An unfitted estimator with `fit(X, y, qid=…)` and `predict`, or a Pipeline."""
     name: str
     """The name of the ranker in results."""
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     """Set on a clone of the ranker."""
     seed: int
     """Set as every `random_state` of the clone."""
@@ -148,7 +148,7 @@ def _metric_digest(metric: str, convention: str) -> str:
     return compute_digest(describe(Metric.parse(metric, convention=convention)))
 
 
-def configure_ranker(ranker: Any, parameters: Mapping[str, Any], seed: int) -> Any:
+def configure_ranker(ranker: Any, parameters: Mapping[str, object], seed: int) -> Any:
     """Return a clone with these parameters, whose every `random_state` is the seed.
 
     >>> from directranker.rankers import Ensemble, RankSVM

@@ -22,7 +22,7 @@ class FoldResult:
 
     fold: str
     metric: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     inner_scores: FloatArray
     """The mean of each candidate over the inner folds; empty if there was one candidate."""
     job_results: tuple[JobResult, ...]
@@ -59,7 +59,7 @@ class NestedResult:
 
     name: str
     metrics: tuple[str, ...]
-    candidates: tuple[Mapping[str, Any], ...]
+    candidates: tuple[Mapping[str, object], ...]
     folds: Mapping[str, tuple[FoldResult, ...]]
     """By metric, in the order of the folds."""
 

@@ -22,7 +22,7 @@ __all__ = ["SearchResult", "build_cv_results", "select_best_candidate"]
 class SearchResult:
     """The result of `grid_search`; its methods use the first metric unless one is passed."""
 
-    candidates: Sequence[Mapping[str, Any]]
+    candidates: Sequence[Mapping[str, object]]
     metrics: tuple[str, ...]
     best_indices: Mapping[str, int]
     """The index of each metric's best candidate."""
@@ -69,7 +69,7 @@ def select_best_candidate(means: FloatArray, metric: str) -> int:
 
 
 def build_cv_results(
-    candidates: Sequence[Mapping[str, Any]],
+    candidates: Sequence[Mapping[str, object]],
     tables: Mapping[str, ScoreTable],
     extra_columns: Mapping[str, NDArray[Any]] | None = None,
 ) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def build_cv_results(
     return {**columns, **(extra_columns or {})}
 
 
-def _build_parameter_columns(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _build_parameter_columns(candidates: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Build a column per parameter, masked for candidates that do not have it."""
     columns: dict[str, Any] = {}
     for index, candidate in enumerate(candidates):

@@ -43,7 +43,7 @@ class JobResult:
     data: str
     fold: str
     ranker: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     """For display; values that JSON cannot represent are their `repr`."""
     inner_fold: int | None
     metric: str
