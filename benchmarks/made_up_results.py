@@ -18,7 +18,7 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     PairedTest,
     QueryValues,
     RankerResult,
@@ -26,8 +26,8 @@ from directranker.experiments.results import (
     write_json,
     write_results,
 )
-from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
-from directranker.model_selection.diagnostics import explained_rows
+from directranker.experiments.significance import apply_holm_correction, randomisation_tests, sigma_distance
+from directranker.model_selection.diagnostics import select_explained_rows
 
 __all__ = ["write_made_up_comparison", "write_made_up_neighbours", "write_made_up_studies"]
 
@@ -94,7 +94,7 @@ def _make_ranker_result(
         )
         error = float(fold_means.std(ddof=1) / np.sqrt(n_folds))
         published = PublishedValue(0.5, 0.01) if values.metric == METRICS[0] else None
-        measured.append(Measured(values.metric, float(fold_means.mean()), error, folds, published))
+        measured.append(MetricResult(values.metric, float(fold_means.mean()), error, folds, published))
     seconds = float(10 ** rng.uniform(-2, 2))
     return RankerResult(
         name, f"description of {name}", 2, tuple(measured), Timing(seconds, 0.1, 0.01, 0.0, 900, 300)
@@ -108,10 +108,10 @@ def _make_tests(values: QueryValues, results: Sequence[RankerResult]) -> list[Pa
     p_values = randomisation_tests(rows, n_resamples=2000)
     tests = []
     for (first, second), row, p, corrected in zip(
-        pairs, rows, p_values, holm_corrected(p_values), strict=True
+        pairs, rows, p_values, apply_holm_correction(p_values), strict=True
     ):
         one, other = first.by(values.metric), second.by(values.metric)
-        sigma = sigma_between(one.mean or 0, one.error or 0, other.mean or 0, other.error or 0)
+        sigma = sigma_distance(one.mean or 0, one.error or 0, other.mean or 0, other.error or 0)
         tests.append(
             PairedTest(
                 values.metric,
@@ -132,7 +132,7 @@ def _make_example(
     index = number * len(values.queries) // N_SHOWN
     grades = rng.integers(0, 3, N_DOCUMENTS).astype(np.float64)
     features = rng.normal(grades[:, None], 1.0, (N_DOCUMENTS, N_FEATURES))
-    rows = explained_rows(grades)
+    rows = select_explained_rows(grades)
     return {
         "fold": values.folds[index],
         "query": str(values.queries[index]),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from directranker import DirectRanker, RankingDataset, make_synthetic, read_letor
 from directranker.experiments.neighbours import Neighbours, compare_neighbours
-from directranker.experiments.sensitivity import PROCEDURE, Setting, study_ranker
+from directranker.experiments.sensitivity import PROCEDURE, Setting, make_study_ranker
 
 from measuring import describe_machine
 
@@ -45,7 +45,7 @@ def _iterate_cases() -> Iterator[tuple[str, Any, RankingDataset, RankingDataset]
     synthetic = make_synthetic(n_train=100_000, n_test=N_QUERIES * N_DOCUMENTS, random_state=0)
     qid = np.repeat(np.arange(N_QUERIES), N_DOCUMENTS)
     test = RankingDataset.from_arrays(synthetic.test.features, synthetic.test.relevance, qid=qid)
-    yield "synthetic, the studies' ranker", study_ranker(PROCEDURE, Setting()), synthetic.train, test
+    yield "synthetic, the studies' ranker", make_study_ranker(PROCEDURE, Setting()), synthetic.train, test
     default_folder = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("DIRECTRANKER_DATA", default_folder))
     mslr, mq2008 = folder / "MSLR-WEB10K-sample", folder / "MQ2008" / "Fold1"

@@ -28,7 +28,7 @@ from statistics import median
 import numpy as np
 
 from directranker import DirectRanker, RankingDataset, evaluate, grid_search
-from directranker.model_selection.cross_validation import query_folds
+from directranker.model_selection.cross_validation import split_queries
 
 from measuring import compare, describe_machine, measure_seconds
 from mslr_like import make_mslr_like
@@ -65,7 +65,9 @@ def search(
 
 def run_plain_loop(data: RankingDataset, epochs: int, candidates: int) -> None:
     """Run the same trainings without a search."""
-    splits = [(train.of({"": data}), test.of({"": data})) for train, test in query_folds("", data, FOLDS)]
+    splits = [
+        (train.select({"": data}), test.select({"": data})) for train, test in split_queries("", data, FOLDS)
+    ]
     for rate in make_grid(candidates)["learning_rate"]:
         for train, test in splits:
             ranker = make_ranker(epochs).set_params(learning_rate=rate, progress=False).fit(train)

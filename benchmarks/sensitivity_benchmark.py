@@ -36,8 +36,8 @@ from directranker.experiments.sensitivity import (
     N_STEPS,
     PROCEDURE,
     Setting,
-    drawn_values,
-    study_ranker,
+    make_study_ranker,
+    measure_random_subsets,
 )
 
 from measuring import compare, describe_machine, measure_seconds, print_ratios
@@ -106,7 +106,7 @@ def train_peer(
 
 def train_ours(data: SyntheticData, setting: Setting, steps: int, seed: int, list_size: int) -> NDArray[Any]:
     """Train the ranker of the studies and score the test documents."""
-    ranker = study_ranker(PROCEDURE, setting)
+    ranker = make_study_ranker(PROCEDURE, setting)
     ranker.set_params(random_state=seed, max_steps=steps, list_size=list_size)
     scores: NDArray[Any] = ranker.fit(data.train).predict(data.test.features)
     return scores
@@ -124,7 +124,7 @@ def compare_point(n_sets: int) -> bool:
             scores = train_ours(data, setting, N_STEPS, seed, LIST_SIZE)
         else:
             scores = train_peer(compute_matrix_cost, data, setting, N_STEPS, seed)
-        values[name].append(float(drawn_values(data.test.relevance, scores, seed).mean()))
+        values[name].append(float(measure_random_subsets(data.test.relevance, scores, seed).mean()))
 
     print(f"\n{n_sets} data sets, {N_STEPS} steps of {LIST_SIZE} documents; seconds per data set")
     seconds = compare({name: partial(run, name) for name in values}, n_sets)
@@ -168,7 +168,7 @@ def compare_sizes(n_sets: int) -> None:
             start = time.perf_counter()
             scores = train_ours(data, setting, steps, seed, size)
             seconds.append(time.perf_counter() - start)
-            values.append(float(drawn_values(data.test.relevance, scores, seed).mean()))
+            values.append(float(measure_random_subsets(data.test.relevance, scores, seed).mean()))
         ours, peer = median(seconds), measure_step(compute_matrix_cost, TIMED_DOCUMENTS // size, size) * steps
         print(f"{size:>10}{steps:>7}{format_mean(values):>18}{ours:>14.2f}{peer:>9.1f}{peer / ours:>7.1f}")
         times.append((ours, peer))

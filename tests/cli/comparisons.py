@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from directranker import example_dataset
-from directranker.experiments.folder import status_of
+from directranker.experiments.folder import read_status
 
 __all__ = [
     "OPTIONS",
@@ -77,7 +77,7 @@ def finished_comparison(folder: Path) -> Path:
 def n_cells(folder: Path) -> int:
     """How many cells are finished; none where the comparison has not begun."""
     return (
-        sum(count.done for count in status_of(folder).values()) if (folder / "planned.json").exists() else 0
+        sum(count.done for count in read_status(folder).values()) if (folder / "planned.json").exists() else 0
     )
 
 

@@ -20,7 +20,7 @@ from comparisons import OPTIONS, RANKERS, finished_comparison, run, table
 from directranker import Metric, RankingDataset, RankSVM, example_dataset, write_letor
 from directranker.cli import main
 from directranker.data.folds import SPLITS
-from directranker.experiments.protocol import by_protocol, rotated_folds
+from directranker.experiments.protocol import apply_protocol, make_folds
 
 
 class Ended(NamedTuple):
@@ -56,14 +56,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_table_and_the_path_of_the_results_are_printed(place: Path) -> None:
     text = (place / "whole.txt").read_text()
-    assert "data: 3 folds (made by query, 3 parts, seed 0); labels ≥ 1 relevant" in text.replace("\n", "")
+    assert "data: 3 folds (split by query, seed 0); labels ≥ 1 are relevant" in text.replace("\n", "")
     for ranker in RANKERS.split(","):
         assert re.search(
             rf"^ {ranker} +0\.\d{{3}} ± 0\.\d{{3}} [*≈ ] +0\.\d{{3}} ± 0\.\d{{3}}", text, re.MULTILINE
         )
     assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (place / "whole").iterdir()) == [
-        "jobs.sqlite", "examples.json", "histories.json", "per_query.json", "planned.json", "report.html",
+        "examples.json", "histories.json", "jobs.sqlite", "per_query.json", "planned.json", "report.html",
         "request.json",
         "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
@@ -187,9 +187,9 @@ def test_labels_may_be_kept_as_they_are(place: Path, run_here: Callable[..., End
     assert results["tests"] == []
     (measured,) = results["rankers"][0]["measured"]
     expected = []
-    folds = rotated_folds(RankingDataset.load(place / "data"), n_folds=3)
+    folds = make_folds(RankingDataset.load(place / "data"), n_folds=3)
     for fold, of_fold in zip(folds, measured["folds"], strict=True):
-        kept = by_protocol(fold, None)
+        kept = apply_protocol(fold, None)
         ranker = RankSVM(**of_fold["parameters"], random_state=0).fit(kept.train)
         scores = ranker.predict(kept.test)
         expected.append(Metric.parse("ndcg@5")(kept.test.relevance, scores, offsets=kept.test.offsets))
@@ -214,14 +214,14 @@ def test_status_tells_progress_per_ranker(run_here: Callable[..., Ended]) -> Non
         (["data", "--rankers", "RankSWM"], "ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
         (["data", "--metric", "ndgc"], "measure 'ndgc' is unknown; did you mean 'ndcg'?"),
         (["data", "--convention", "papre"], "convention 'papre' is unknown; did you mean 'paper'?"),
-        (["data", "--grid", "none.toml"], "none.toml does not exist; give 'quick'"),
+        (["data", "--grid", "none.toml"], "none.toml does not exist; pass 'quick'"),
         (
             ["data", "--inner-folds", "few"],
-            "inner_folds is 'few'; give a whole number from 2, or 'validation'",
+            "inner_folds is 'few'; pass an integer of at least 2, or 'validation'",
         ),
-        (["data", "--threshold", "high"], "threshold is 'high'; give a label"),
+        (["data", "--threshold", "high"], "threshold is 'high'; pass a label"),
         (["data", "--threshold", "9"], "Fold1: no query of train has a document with a label of 9 or more"),
-        (["data", "--folds", "2"], "n_folds is 2; give at least 3"),
+        (["data", "--folds", "2"], "n_folds is 2; pass at least 3"),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_leave_nothing(
@@ -244,7 +244,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], run_here: Callable[...
 def test_a_folder_of_folds_with_a_known_name_has_the_published_values(
     place: Path, run_here: Callable[..., Ended]
 ) -> None:
-    for fold in rotated_folds(example_dataset().select(range(60))):
+    for fold in make_folds(example_dataset().select(range(60))):
         (place / "MQ2008" / fold.name).mkdir(parents=True)
         for split, stem in SPLITS.items():
             write_letor(getattr(fold, split), place / "MQ2008" / fold.name / f"{stem}.txt")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from comparisons import OPTIONS, command, environment, finished_comparison, n_cells, start, table
 
-from directranker.experiments.folder import status_of
+from directranker.experiments.folder import read_status
 from directranker.rankers.registry import load_registry
 
 
@@ -100,6 +100,6 @@ def test_the_demo_inspects_the_data_and_begins_with_all_rankers(tmp_path: Path) 
     assert process.returncode == 130, errors
     assert "documents per query" in output
     assert re.match(r"directranker: interrupted; \d+ of \d+ cells are kept in first, and the same", errors)
-    status = status_of(tmp_path / "first")
+    status = read_status(tmp_path / "first")
     assert set(status) == set(load_registry())
     assert {count.total for count in status.values()} == {6, 6 * 3, 6 * 4}  # final trainings, and choices

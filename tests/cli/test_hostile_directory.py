@@ -40,7 +40,7 @@ for arguments in json.loads(sys.argv[1]):
     sys.argv = ["directranker", *arguments]
     if arguments == ["compile"]:
         import directranker.experiments.first_compilation
-        directranker.experiments.first_compilation.compiling_works = lambda: []
+        directranker.experiments.first_compilation.iter_compilation_tasks = lambda: []
     try:
         main()
     except SystemExit as end:

@@ -265,7 +265,7 @@ def test_tune_searches_as_asked(
 
 def n_cells(store: Path) -> int:
     with closing(sqlite3.connect(store)) as connection:
-        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM job_results").fetchone()[0])
 
 
 @pytest.mark.parametrize(

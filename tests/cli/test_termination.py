@@ -20,11 +20,11 @@ from comparisons import command, environment, start
 from directranker import DirectRanker, RankSVM, example_dataset, load_ranker, write_letor
 from directranker.cli import termination as module
 from directranker.cli.termination import Termination
-from directranker.model_selection.threads import cores_given
+from directranker.model_selection.threads import count_cores
 from directranker.training.interrupts import DeferredInterrupt
 
 Start = Callable[..., subprocess.Popen[str]]
-TWO_CORES = pytest.mark.skipif(cores_given() < 2, reason="needs two cores")
+TWO_CORES = pytest.mark.skipif(count_cores() < 2, reason="needs two cores")
 CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 BOTH = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
@@ -153,7 +153,7 @@ def n_stored(path: Path) -> int:
         return 0
     connection = sqlite3.connect(path, timeout=30)
     try:
-        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM job_results").fetchone()[0])
     except sqlite3.OperationalError:  # no table yet
         return 0
     finally:

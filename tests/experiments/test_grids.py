@@ -1,4 +1,4 @@
-"""The table of rankers and the grids: by name, from files, and what is said about a wrong one."""
+"""Registered rankers and grids: by name, from files, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sklearn.model_selection import ParameterGrid
 
-from directranker.experiments.grids import NAMES, as_grid, named_grid
+from directranker.experiments.grids import GRID_NAMES, get_named_grid, resolve_grid
 from directranker.rankers.registry import load_registry, select_rankers
 
 
-def test_contenders_are_chosen_by_name_once_and_in_order() -> None:
+def test_rankers_are_selected_by_name_once_and_in_order() -> None:
     assert [one.name for one in select_rankers("RankSVM, AdaRank,RankSVM")] == ["RankSVM", "AdaRank"]
     assert [one.name for one in select_rankers("all")] == list(load_registry())
     assert [one.name for one in select_rankers(["ListNet"])] == ["ListNet"]
@@ -22,22 +22,22 @@ def test_contenders_are_chosen_by_name_once_and_in_order() -> None:
 
 
 def test_each_call_makes_a_new_ranker() -> None:
-    for contender in load_registry().values():
-        assert contender.make() is not contender.make()
+    for entry in load_registry().values():
+        assert entry.make() is not entry.make()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_candidate_of_the_named_grids_is_taken_by_its_ranker(name: str) -> None:
-    assert set(named_grid(name)) == set(load_registry())
-    for ranker, choices in named_grid(name).items():
+@pytest.mark.parametrize("name", GRID_NAMES)
+def test_rankers_accept_every_candidate_of_the_named_grids(name: str) -> None:
+    assert set(get_named_grid(name)) == set(load_registry())
+    for ranker, choices in get_named_grid(name).items():
         for candidate in ParameterGrid(choices):
             changed = load_registry()[ranker].make().set_params(**candidate).get_params()
             assert {key: changed[key] for key in candidate} == candidate
-    as_grid(named_grid(name))  # what is built in passes the same checks as what comes from a file
+    resolve_grid(get_named_grid(name))  # built-in grids pass the checks of files
 
 
 def test_the_papers_grid_is_the_published_one() -> None:
-    grid: Any = named_grid("paper")["DirectRanker-paper"]
+    grid: Any = get_named_grid("paper")["DirectRanker-paper"]
     assert grid["hidden_layers"] == [(10,), (50,), (100, 50, 5), (200, 100, 50, 25, 5)]
     assert (min(grid["weight_decay"]), max(grid["weight_decay"])) == (0, 0.1)
     assert grid["dropout"] == [0, 0.5]
@@ -45,7 +45,7 @@ def test_the_papers_grid_is_the_published_one() -> None:
 
 
 def test_the_quick_grid_tries_at_most_three_candidates() -> None:
-    assert max(len(ParameterGrid(choices)) for choices in named_grid("quick").values()) == 3
+    assert max(len(ParameterGrid(choices)) for choices in get_named_grid("quick").values()) == 3
 
 
 TOML = """
@@ -73,11 +73,11 @@ RankSVM:
 @pytest.mark.parametrize(("name", "text"), [("g.toml", TOML), ("g.yaml", YAML), ("g.yml", YAML)])
 def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    grid = as_grid(tmp_path / name)
+    grid = resolve_grid(tmp_path / name)
     assert grid["DirectRanker"] == {"hidden_layers": [(64,), (128, 32)], "dropout": [0.3]}
     assert grid["RankSVM"] == [{"alpha": [0.1, 1.0]}, {"cost": ["hinge"]}]
     assert grid["LambdaMART"] == {}
-    assert as_grid(str(tmp_path / name)) == grid
+    assert resolve_grid(str(tmp_path / name)) == grid
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
         ("g.toml", "[RankSWM]\nalpha = [1]", "g.toml: ranker 'RankSWM' is unknown; did you mean 'RankSVM'?"),
         (
             "g.toml",
-            "[LambdaMART]\nn_leafs = [7]",
+            "[LambdaMART]\nnum_leafs = [7]",
             "g.toml, LambdaMART: parameter 'num_leafs' is unknown; did you mean 'num_leaves'?",
         ),
         ("g.toml", "[RankSVM]\nrandom_state = [7]", "g.toml, RankSVM: parameter 'random_state' is unknown"),
         ("g.toml", "[Ensemble]\nranker__metric = ['map']", "parameter 'ranker__metric' is unknown"),
-        ("g.toml", "[RankSVM]\nalpha = 0.5", "g.toml, RankSVM: alpha is 0.5; give a list of values to try"),
-        ("g.toml", "[RankSVM]\nalpha = []", "g.toml, RankSVM: alpha is []; give a list of values to try"),
-        ("g.toml", "RankSVM = 3", "g.toml, RankSVM: has 3; give parameters"),
+        ("g.toml", "[RankSVM]\nalpha = 0.5", "g.toml, RankSVM: alpha is 0.5; pass a list of values"),
+        ("g.toml", "[RankSVM]\nalpha = []", "g.toml, RankSVM: alpha is []; pass a list of values"),
+        ("g.toml", "RankSVM = 3", "g.toml, RankSVM: is 3; pass parameters"),
         ("g.toml", "[RankSVM\n", "g.toml: cannot be read: Expected ']'"),
         ("g.yaml", "RankSVM: [1", "g.yaml: cannot be read: while parsing a flow sequence"),
-        ("g.yaml", "- 1", "g.yaml: names no ranker"),
-        ("g.yaml", "", "g.yaml: names no ranker"),
-        ("g.yaml", "\xff", "g.yaml: names no ranker"),
+        ("g.yaml", "- 1", "g.yaml: has no ranker"),
+        ("g.yaml", "", "g.yaml: has no ranker"),
+        ("g.yaml", "\xff", "g.yaml: has no ranker"),
         ("g.yaml", "RankSVM: {alpha: &a [*a]}", "g.yaml: cannot be read: aliases are not supported"),
         ("g.yaml", "RankSVM: &a\n  alpha: *a", "g.yaml: cannot be read: aliases are not supported"),
         ("g.yaml", "RankSVM: {alpha: [!!int '']}", "g.yaml: cannot be read: tags are not supported"),
@@ -111,13 +111,13 @@ def test_files_say_the_same_in_both_languages(tmp_path: Path, name: str, text: s
         ("g.csv", "", "is unknown; choose from 'quick', 'paper', or a .toml or .yaml file"),
     ],
 )
-def test_faults_name_file_ranker_and_parameter(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_errors_name_file_ranker_and_parameter(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message)) as told:
-        as_grid(tmp_path / name)
-    assert "\n" not in str(told.value)
+    with pytest.raises(ValueError, match=re.escape(message)) as raised:
+        resolve_grid(tmp_path / name)
+    assert "\n" not in str(raised.value)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.toml does not exist; give 'quick'"):
-        as_grid(tmp_path / "none.toml")
+def test_a_missing_file_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.toml does not exist; pass 'quick'"):
+        resolve_grid(tmp_path / "none.toml")

@@ -1,6 +1,6 @@
-"""No score comes from where it must not: labels that say nothing give chance, and the test part stays unseen.
+"""No leakage: permuted labels give chance, and the test split does not influence training.
 
-Every ranker goes through the comparison itself: folds, search, early stopping, final training.
+Every ranker runs through the comparison itself: folds, search, early stopping, final fit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from directranker import Fold, RankingDataset, evaluate_per_query
 from directranker.experiments.comparison import compare_rankers
-from directranker.experiments.protocol import rotated_folds
+from directranker.experiments.protocol import make_folds
 from directranker.experiments.results import Comparison
 from directranker.rankers.registry import load_registry
 
@@ -37,8 +37,8 @@ QUICK: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def made_up(rng: np.random.Generator) -> RankingDataset:
-    """Binary labels that three of six features tell something about."""
+def make_data(rng: np.random.Generator) -> RankingDataset:
+    """Make binary labels and six features, three of which are informative."""
     n = N_QUERIES * N_DOCUMENTS
     relevance = np.tile(np.arange(N_DOCUMENTS) < 3, N_QUERIES).astype(float)
     features = rng.normal(size=(n, 6))
@@ -46,74 +46,72 @@ def made_up(rng: np.random.Generator) -> RankingDataset:
     return RankingDataset.from_arrays(features, relevance, qid=np.repeat(np.arange(N_QUERIES), N_DOCUMENTS))
 
 
-def permuted(data: RankingDataset, rng: np.random.Generator) -> RankingDataset:
-    """The same labels in another order within each query."""
+def permute_labels(data: RankingDataset, rng: np.random.Generator) -> RankingDataset:
+    """Permute the labels within each query."""
     relevance = rng.permuted(data.relevance.reshape(N_QUERIES, N_DOCUMENTS), axis=1).ravel()
     return replace(data, relevance=relevance)
 
 
-def with_column(
-    part: RankingDataset, told: Callable[[RankingDataset], Any], rng: np.random.Generator
+def append_feature(
+    split: RankingDataset, leak: Callable[[RankingDataset], Any], rng: np.random.Generator
 ) -> RankingDataset:
-    """The part with one more feature: a random number per query, plus what is told."""
-    per_query = np.repeat(rng.normal(0, 0.5, part.n_queries), np.diff(part.offsets))
-    column = (per_query + told(part)).astype(np.float32)
-    return replace(part, features=np.column_stack([part.features, column]), feature_names=())
+    """Append a feature: a random number per query, plus the leak."""
+    per_query = np.repeat(rng.normal(0, 0.5, split.n_queries), np.diff(split.offsets))
+    column = (per_query + leak(split)).astype(np.float32)
+    return replace(split, features=np.column_stack([split.features, column]), feature_names=())
 
 
-def compared(folds: list[Fold], rankers: str = "all") -> Comparison:
+def compare(folds: list[Fold], rankers: str = "all") -> Comparison:
     return compare_rankers(
         folds, rankers=rankers, grid=QUICK, metrics=[METRIC], inner_folds="validation", seeds=1, workers=1
     )
 
 
-def per_query(comparison: Comparison) -> dict[str, np.ndarray[Any, Any]]:
+def values_per_query(comparison: Comparison) -> dict[str, np.ndarray[Any, Any]]:
     return {name: np.array(values, dtype=float) for name, values in comparison.per_query[0].values.items()}
 
 
 @pytest.fixture(scope="module")
-def of_permuted_labels() -> tuple[list[Fold], Comparison]:
+def permuted_comparison() -> tuple[list[Fold], Comparison]:
     rng = np.random.default_rng(5)
-    folds = rotated_folds(permuted(made_up(rng), rng), n_folds=3)
-    return folds, compared(folds)
+    folds = make_folds(permute_labels(make_data(rng), rng), n_folds=3)
+    return folds, compare(folds)
 
 
-def label(part: RankingDataset) -> Any:
-    return part.relevance
+def label(split: RankingDataset) -> Any:
+    return split.relevance
 
 
-def opposite(part: RankingDataset) -> Any:
-    return 1 - part.relevance
+def opposite(split: RankingDataset) -> Any:
+    return 1 - split.relevance
 
 
-def noise(part: RankingDataset) -> Any:
-    return np.random.default_rng(part.n_queries).permutation(part.relevance)
+def noise(split: RankingDataset) -> Any:
+    return np.random.default_rng(split.n_queries).permutation(split.relevance)
 
 
-def told_by_the_last_feature(of_train: Callable[..., Any], of_test: Callable[..., Any]) -> list[Fold]:
+def make_leaky_folds(of_train: Callable[..., Any], of_test: Callable[..., Any]) -> list[Fold]:
     rng = np.random.default_rng(6)
     return [
         Fold(
             fold.name,
-            with_column(fold.train, of_train, rng),
-            with_column(fold.validation, of_train, rng),
-            with_column(fold.test, of_test, rng),
+            append_feature(fold.train, of_train, rng),
+            append_feature(fold.validation, of_train, rng),
+            append_feature(fold.test, of_test, rng),
         )
-        for fold in rotated_folds(made_up(rng), n_folds=3)
+        for fold in make_folds(make_data(rng), n_folds=3)
     ]
 
 
 @pytest.fixture(scope="module")
-def by_what_the_test_part_tells() -> dict[str, Comparison]:
-    """The last feature is noise in what is learnt from, and tells something in the test part alone."""
-    return {
-        told.__name__: compared(told_by_the_last_feature(noise, told)) for told in (noise, label, opposite)
-    }
+def comparisons_by_leak() -> dict[str, Comparison]:
+    """Compare on folds whose last feature is noise in training, and leaks labels on the test split only."""
+    return {leak.__name__: compare(make_leaky_folds(noise, leak)) for leak in (noise, label, opposite)}
 
 
 @pytest.mark.parametrize("ranker", load_registry())
-def test_permuted_labels_give_chance(ranker: str, of_permuted_labels: tuple[list[Fold], Comparison]) -> None:
-    folds, comparison = of_permuted_labels
+def test_permuted_labels_give_chance(ranker: str, permuted_comparison: tuple[list[Fold], Comparison]) -> None:
+    folds, comparison = permuted_comparison
     chance = np.concatenate(
         [
             evaluate_per_query(
@@ -126,37 +124,37 @@ def test_permuted_labels_give_chance(ranker: str, of_permuted_labels: tuple[list
             for fold in folds
         ]
     )
-    above = per_query(comparison)[ranker] - chance
+    above = values_per_query(comparison)[ranker] - chance
     assert len(above) == N_QUERIES
     assert abs(above.mean()) < 3 * above.std(ddof=1) / np.sqrt(len(above))
 
 
 @pytest.mark.parametrize("ranker", load_registry())
-def test_the_labels_of_the_test_part_raise_no_score(
-    ranker: str, by_what_the_test_part_tells: dict[str, Comparison]
+def test_labels_of_the_test_split_do_not_raise_the_score(
+    ranker: str, comparisons_by_leak: dict[str, Comparison]
 ) -> None:
-    scores = {told: per_query(one)[ranker].mean() for told, one in by_what_the_test_part_tells.items()}
-    assert scores["noise"] > 0.65  # it has learnt what there is to learn; chance is 0.46
-    # A weight that noise happened to get wins by the labels what it loses by their opposite; a ranker that
-    # had seen either would gain by both.
+    scores = {leak: values_per_query(one)[ranker].mean() for leak, one in comparisons_by_leak.items()}
+    assert scores["noise"] > 0.65  # it is trained well; chance is 0.46
+    # A random weight of the feature gains with the labels what it loses with their opposite; a ranker that
+    # had trained on the test split would gain with both.
     assert (scores["label"] + scores["opposite"]) / 2 < scores["noise"] + 0.03
 
 
 @pytest.mark.parametrize("ranker", load_registry())
-def test_nothing_is_chosen_by_the_test_part(
-    ranker: str, by_what_the_test_part_tells: dict[str, Comparison]
+def test_parameters_do_not_depend_on_the_test_split(
+    ranker: str, comparisons_by_leak: dict[str, Comparison]
 ) -> None:
-    chosen = [
+    selected = [
         [fold.parameters for fold in result.by(METRIC).folds]
-        for comparison in by_what_the_test_part_tells.values()
+        for comparison in comparisons_by_leak.values()
         for result in comparison.rankers
         if result.ranker == ranker
     ]
-    assert chosen[0] == chosen[1] == chosen[2]
+    assert selected[0] == selected[1] == selected[2]
 
 
-def test_rankers_that_have_seen_such_a_feature_would_be_told() -> None:
-    for told in (label, opposite):
-        comparison = compared(told_by_the_last_feature(told, told), "RankSVM,LambdaMART")
-        for values in per_query(comparison).values():
+def test_a_leak_in_training_would_raise_the_score() -> None:
+    for leak in (label, opposite):
+        comparison = compare(make_leaky_folds(leak, leak), "RankSVM,LambdaMART")
+        for values in values_per_query(comparison).values():
             assert values.mean() > 0.9

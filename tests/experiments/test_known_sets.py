@@ -1,4 +1,4 @@
-"""Data sets by name, the published figures, and the folds and labels of the protocol."""
+"""Known data sets, published values, and the folds and labels of the protocol."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from directranker import DataError, Fold, RankingDataset, example_dataset, write_letor
 from directranker.data.folds import SPLITS
-from directranker.experiments.known_sets import KnownSet, known_set
-from directranker.experiments.protocol import by_protocol, open_folds, rotated_folds
+from directranker.experiments.known_sets import KnownDataset, identify_dataset
+from directranker.experiments.protocol import apply_protocol, make_folds, open_folds
 from directranker.experiments.published import published_seconds, published_value
 from directranker.rankers.registry import load_registry
 
@@ -19,23 +19,23 @@ from directranker.rankers.registry import load_registry
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("x/MQ2008", KnownSet("MQ2008", 1, True)),
-        ("x/mq2007/Fold2", KnownSet("MQ2007", 1, True)),
-        ("x/MSLR-WEB10K/Fold1/train.txt", KnownSet("MSLR-WEB10K", 2, True)),
-        ("x/WEB30K", KnownSet("MSLR-WEB30K", 2, True)),
-        ("x/MSLR-WEB10K-sample/train.txt", KnownSet("MSLR-WEB10K", 2, False)),
-        ("x/MQ2007-partial", KnownSet("MQ2007", 1, False)),
-        ("x/MQ2008.parquet", KnownSet("MQ2008", 1, True)),
-        ("x/MQ2008/MQ2007-agg", KnownSet("MQ2007", 1, False)),
+        ("x/MQ2008", KnownDataset("MQ2008", 1, True)),
+        ("x/mq2007/Fold2", KnownDataset("MQ2007", 1, True)),
+        ("x/MSLR-WEB10K/Fold1/train.txt", KnownDataset("MSLR-WEB10K", 2, True)),
+        ("x/WEB30K", KnownDataset("MSLR-WEB30K", 2, True)),
+        ("x/MSLR-WEB10K-sample/train.txt", KnownDataset("MSLR-WEB10K", 2, False)),
+        ("x/MQ2007-partial", KnownDataset("MQ2007", 1, False)),
+        ("x/MQ2008.parquet", KnownDataset("MQ2008", 1, True)),
+        ("x/MQ2008/MQ2007-agg", KnownDataset("MQ2007", 1, False)),
         ("x/MQ20081", None),
         ("x/notMQ2008", None),
     ],
 )
-def test_sets_are_known_by_the_name_of_the_nearest_folder(path: str, expected: KnownSet | None) -> None:
-    assert known_set(path) == expected
+def test_data_sets_are_identified_by_the_nearest_known_name(path: str, expected: KnownDataset | None) -> None:
+    assert identify_dataset(path) == expected
 
 
-def test_published_figures_are_those_of_the_tables() -> None:
+def test_published_values_are_those_of_the_tables() -> None:
     ndcg = published_value("DirectRanker-paper", "MSLR-WEB10K", "ndcg@10")
     assert ndcg is not None
     assert (ndcg.mean, ndcg.error, ndcg.comparable) == (0.440, 0.004, True)
@@ -47,7 +47,7 @@ def test_published_figures_are_those_of_the_tables() -> None:
     assert published_seconds("RankNet", "MQ2008") is None
 
 
-def test_every_ranker_of_the_paper_takes_part() -> None:
+def test_every_ranker_of_the_paper_is_registered() -> None:
     in_table = [name for name in load_registry() if published_value(name, "MQ2008", "map")]
     assert len(in_table) == 8
     for name in in_table:
@@ -58,27 +58,27 @@ def test_every_ranker_of_the_paper_takes_part() -> None:
 
 @pytest.mark.parametrize("name", ["ESRank", "IESRRank", "IESVMRank"])
 @pytest.mark.parametrize("data", ["MSLR-WEB10K", "MQ2007", "MQ2008"])
-def test_figures_from_elsewhere_are_never_called_comparable(name: str, data: str) -> None:
+def test_values_from_other_papers_are_not_comparable(name: str, data: str) -> None:
     value = published_value(name, data, "map")
     assert value is not None
     assert "not comparable" in value.note
 
 
-def test_ranklib_without_preprocessing_is_noted_on_web10k_alone() -> None:
+def test_ranklib_without_preprocessing_is_noted_on_web10k_only() -> None:
     for name, later in (("RankNet", ("0.433", "0.353")), ("ListNet", ("0.434", "0.358"))):
-        for metric, figure in zip(("ndcg@10", "map"), later, strict=True):
-            value, elsewhere = (published_value(name, data, metric) for data in ("MSLR-WEB10K", "MQ2008"))
+        for metric, number in zip(("ndcg@10", "map"), later, strict=True):
+            value, comparable = (published_value(name, data, metric) for data in ("MSLR-WEB10K", "MQ2008"))
             assert value is not None
-            assert elsewhere is not None
-            assert figure in value.note
-            assert elsewhere.comparable
+            assert comparable is not None
+            assert number in value.note
+            assert comparable.comparable
 
 
 def test_folds_are_rotated_by_query() -> None:
     data = example_dataset()
-    folds = rotated_folds(data, random_state=3)
+    folds = make_folds(data, random_state=3)
     ids = [
-        {part: set(getattr(fold, part).query_ids) for part in ("train", "validation", "test")}
+        {split: set(getattr(fold, split).query_ids) for split in ("train", "validation", "test")}
         for fold in folds
     ]
     assert [fold.name for fold in folds] == ["Fold1", "Fold2", "Fold3", "Fold4", "Fold5"]
@@ -87,45 +87,45 @@ def test_folds_are_rotated_by_query() -> None:
         assert len(fold["train"]) + len(fold["validation"]) + len(fold["test"]) == data.n_queries
         assert fold["validation"] == ids[(k + 1) % 5]["test"]
     assert set.union(*(fold["test"] for fold in ids)) == set(data.query_ids)
-    again, other = (rotated_folds(data, random_state=seed)[0].test for seed in (3, 4))
+    again, other = (make_folds(data, random_state=seed)[0].test for seed in (3, 4))
     assert again.equals(folds[0].test)
     assert not np.array_equal(other.query_ids, folds[0].test.query_ids)
 
 
 def test_folds_need_queries() -> None:
     data = example_dataset().select(range(4))
-    with pytest.raises(DataError, match="4 queries cannot be dealt to 5 folds"):
-        rotated_folds(data)
-    with pytest.raises(ValueError, match="n_folds is 2; give at least 3"):
-        rotated_folds(data, n_folds=2)
+    with pytest.raises(DataError, match="4 queries are too few for 5 folds"):
+        make_folds(data)
+    with pytest.raises(ValueError, match="n_folds is 2; pass at least 3"):
+        make_folds(data, n_folds=2)
 
 
-def small_fold(name: str = "Fold1") -> Fold:
-    part = RankingDataset.from_arrays([[1.0]] * 6, [0, 2, 1, 0, 0, 0], qid=["a", "a", "b", "b", "c", "c"])
-    return Fold(name, part, part, part)
+def make_small_fold(name: str = "Fold1") -> Fold:
+    data = RankingDataset.from_arrays([[1.0]] * 6, [0, 2, 1, 0, 0, 0], qid=["a", "a", "b", "b", "c", "c"])
+    return Fold(name, data, data, data)
 
 
-def test_the_protocol_binarises_and_leaves_out_queries() -> None:
-    fold = by_protocol(small_fold(), 1)
+def test_the_protocol_binarises_and_drops_queries() -> None:
+    fold = apply_protocol(make_small_fold(), 1)
     assert fold.test.relevance.tolist() == [0, 1, 1, 0]
     assert fold.train.query_ids.tolist() == ["a", "b"]
-    assert by_protocol(small_fold(), 2).validation.query_ids.tolist() == ["a"]
-    assert by_protocol(small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
+    assert apply_protocol(make_small_fold(), 2).validation.query_ids.tolist() == ["a"]
+    assert apply_protocol(make_small_fold(), None).test.relevance.tolist() == [0, 2, 1, 0, 0, 0]
     with pytest.raises(DataError, match="Fold1: no query of train has a document with a label of 3"):
-        by_protocol(small_fold(), 3)
-    empty = replace(small_fold(), validation=small_fold().validation.select([]))
-    with pytest.raises(DataError, match="Fold1: validation holds no query; a comparison needs"):
-        by_protocol(empty, None)
+        apply_protocol(make_small_fold(), 3)
+    empty = replace(make_small_fold(), validation=make_small_fold().validation.select([]))
+    with pytest.raises(DataError, match="Fold1: validation has no query; a comparison needs"):
+        apply_protocol(empty, None)
 
 
 def write_fold_folder(folder: Path, n_folds: int = 5) -> None:
-    for fold in rotated_folds(example_dataset().select(range(15)), n_folds=n_folds):
+    for fold in make_folds(example_dataset().select(range(15)), n_folds=n_folds):
         (folder / fold.name).mkdir(parents=True)
         for split, stem in SPLITS.items():
             write_letor(getattr(fold, split), folder / fold.name / f"{stem}.txt")
 
 
-def test_published_figures_need_the_set_its_folds_and_its_labels(tmp_path: Path) -> None:
+def test_published_values_need_the_data_set_its_folds_and_its_labels(tmp_path: Path) -> None:
     write_fold_folder(tmp_path / "MQ2008")
     write_fold_folder(tmp_path / "MQ2007-partial")
     write_fold_folder(tmp_path / "MQ2007", n_folds=3)
@@ -139,13 +139,13 @@ def test_published_figures_need_the_set_its_folds_and_its_labels(tmp_path: Path)
     assert (partial.published_as, partial.threshold) == (None, 1)
     one_file = open_folds(tmp_path / "MQ2008" / "Fold1" / "train.txt", n_folds=3)
     assert (one_file.published_as, len(one_file.folds)) == (None, 3)
-    assert "made by query" in one_file.origin
+    assert "split by query" in one_file.origin
     one_fold = open_folds(tmp_path / "MQ2008" / "Fold1")
     assert [fold.name for fold in one_fold.folds] == ["Fold1"]
     assert one_fold.published_as is None
 
 
-def test_any_single_data_set_is_folded(tmp_path: Path) -> None:
+def test_a_single_data_set_is_split_into_folds(tmp_path: Path) -> None:
     example_dataset().save(tmp_path / "saved")
     data = open_folds(tmp_path / "saved", threshold="2", n_folds=4, random_state=1)
     assert (len(data.folds), data.threshold, data.published_as) == (4, 2.0, None)

@@ -1,4 +1,4 @@
-"""Neighbours in a sorted list: r exactly, true classes, peaks; in the library and from the command line."""
+"""Neighbours in a sorted list: exact r, true classes and peaks; in the library and the command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ranker(data: RankingDataset) -> DirectRanker:
     return DirectRanker(**QUICK).fit(data)
 
 
-def test_every_neighbour_is_compared_by_r(data: RankingDataset, ranker: DirectRanker) -> None:
+def test_steps_equal_r_of_consecutive_documents(data: RankingDataset, ranker: DirectRanker) -> None:
     query = str(data.query_ids[4])
     found = compare_neighbours(ranker, data, query=query)
     one = data.select([4])
@@ -52,7 +52,7 @@ def test_every_neighbour_is_compared_by_r(data: RankingDataset, ranker: DirectRa
 
 
 def test_peaks_are_where_classes_change() -> None:
-    """The paper's figure for synthetic data, with classes far enough apart that no document is misplaced."""
+    """Reproduce the paper's figure on synthetic data with well separated classes."""
     classes = GaussianClasses(np.outer([0, 40, 80, 120], np.ones(5)), np.full((4, 5), 5.0))
     made = classes.sample(600, random_state=0).data
     options = {"max_epochs": 40, "transform": "standard", "learning_rate": 0.02, "early_stopping": False}
@@ -63,17 +63,17 @@ def test_peaks_are_where_classes_change() -> None:
     assert different > 10 * same
 
 
-def test_steps_of_an_ensemble_are_those_of_its_scores(data: RankingDataset) -> None:
+def test_steps_of_an_ensemble_are_differences_of_its_scores(data: RankingDataset) -> None:
     found = compare_neighbours(Ensemble(DirectRanker(**QUICK), 2, random_state=0).fit(data), data)
     np.testing.assert_allclose(found.steps, -np.diff(found.scores), atol=1e-6)
 
 
-def test_unknown_queries_are_told(data: RankingDataset, ranker: DirectRanker) -> None:
+def test_unknown_queries_raise(data: RankingDataset, ranker: DirectRanker) -> None:
     with pytest.raises(ValueError, match=r"no query is called 'x'; the first of 30 are"):
         compare_neighbours(ranker, data, query="x")
 
 
-def test_the_command_prints_what_the_library_finds(
+def test_the_command_prints_the_librarys_result(
     data: RankingDataset, ranker: DirectRanker, tmp_path: Path
 ) -> None:
     ranker.save(tmp_path / "model")
@@ -98,14 +98,14 @@ def test_the_command_prints_what_the_library_finds(
     for figure in ("one.svg", "lists/neighbours.svg", "lists/neighbours.png"):
         assert (tmp_path / figure).stat().st_size > 1000
     assert f"query {query}: {len(expected.rows)} documents" in lines[0]
-    told = ["figure: one.svg", "lists:  1 in lists; directranker report lists makes a page of them"]
-    assert lines[-2:] == told
+    expected_lines = ["figure: one.svg", "lists:  1 in lists; directranker report lists makes a page of them"]
+    assert lines[-2:] == expected_lines
     assert [
         line.split()[-1] == "*" for line in lines[2 : 1 + len(expected.rows)]
     ] == expected.changes.tolist()
 
 
-def test_lists_too_short_for_so_many_classes_are_left_out(tmp_path: Path) -> None:
+def test_queries_too_short_for_the_classes_are_left_out(tmp_path: Path) -> None:
     rows = "0 qid:a 1:1\n1 qid:a 1:2\n2 qid:a 1:4\n1 qid:b 1:3\n0 qid:c 1:5\n1 qid:c 1:8\n1 qid:c 1:9\n"
     (tmp_path / "data.txt").write_text(rows)
     RankSVM().fit(read_letor(tmp_path / "data.txt")).save(tmp_path / "model")

@@ -1,4 +1,4 @@
-"""Figures in docs/paper.md that are of MQ2008 itself, not of a ranker."""
+"""Numbers in docs/paper.md that describe MQ2008 itself, not a ranker."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_the_transform_leaves_ties_at_the_ends(train: RankingDataset) -> None:
     assert f"that is {np.mean(np.abs(encoded) > 1.7):.0%}".replace("%", " %") in PAGE
     assert f"the median σ of a column is {np.median(spread):.2f}".replace("0.", ".") in PAGE
     assert f"go to ±{np.abs(encoded).max():.2f}" in PAGE
-    theirs = QuantileTransformer(output_distribution="normal", subsample=None).fit_transform(train.features)
-    assert np.median(np.std(theirs, axis=0)) / 3 == pytest.approx(np.median(spread), abs=0.001)
+    expected = QuantileTransformer(output_distribution="normal", subsample=None).fit_transform(train.features)
+    assert np.median(np.std(expected, axis=0)) / 3 == pytest.approx(np.median(spread), abs=0.001)
     varies = spread > 0
-    assert np.mean(np.abs(theirs[:, varies]) > 5.1) == pytest.approx(
+    assert np.mean(np.abs(expected[:, varies]) > 5.1) == pytest.approx(
         np.mean(np.abs(encoded[:, varies]) > 1.7)
     )
 

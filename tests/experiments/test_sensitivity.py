@@ -1,4 +1,4 @@
-"""The sensitivity studies: the procedure, going on where it stopped, claims, and the command."""
+"""The sensitivity studies: the procedure, resuming, claims, and the command."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from directranker.experiments.sensitivity import (
     STUDIES,
     Point,
     Setting,
+    make_study_ranker,
     measure_setting,
     run_studies,
-    study_ranker,
 )
-from directranker.model_selection.threads import cores_given
+from directranker.model_selection.threads import count_cores
 
 SMALL = Setting(n_classes=3, n_features=6, n_train=400, n_test=300)
 
 
-def test_a_point_is_the_papers_procedure() -> None:
+def test_a_point_follows_the_papers_procedure() -> None:
     values, _ = measure_setting(SMALL, RankSVM(), seed=3)
     made = make_synthetic(3, 6, n_train=400, n_test=300, random_state=3)
     scores = RankSVM(random_state=3).fit(made.train).predict(made.test.features)
@@ -43,49 +43,49 @@ def test_a_point_is_the_papers_procedure() -> None:
         assert value == pytest.approx(ndcg(made.test.relevance[rows], scores[rows], k=20))
 
 
-def test_noise_falls_on_the_test_labels_unless_told_otherwise() -> None:
+def test_test_labels_are_noisy_by_default() -> None:
     noisy = replace(SMALL, noise=1.0)
     true = replace(noisy, noisy_test=False)
     against_true, against_noisy = (measure_setting(one, RankSVM(), seed=0)[0].mean() for one in (true, noisy))
     assert against_noisy < against_true - 0.05
 
 
-def test_a_training_shows_no_bar_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_training_shows_no_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     measure_setting(SMALL, AdaRank(max_iter=2, progress=True), seed=0)
-    assert capsys.readouterr() == ("", "")  # all trainings of the studies share one
+    assert capsys.readouterr() == ("", "")  # all trainings share one bar
 
 
 def test_the_papers_ranker() -> None:
-    ranker = study_ranker(PROCEDURE, SMALL)
+    ranker = make_study_ranker(PROCEDURE, SMALL)
     assert (ranker.hidden_layers, ranker.cost, ranker.pairs) == ((70, 3), "relevance_weighted", "adjacent")
     with pytest.raises(ValueError, match="did you mean 'RankSVM'"):
-        study_ranker("RankSWM", SMALL)
+        make_study_ranker("RankSWM", SMALL)
 
 
 @pytest.mark.parametrize(
     ("study", "value", "problem"),
     [
-        ("classes", 2.5, "n_classes is 2.5; give a whole number of at least 2"),
-        ("classes", 1, "n_classes is 1; give"),
-        ("features", 0, "n_features is 0; give"),
-        ("size", np.inf, "n_train is inf; give"),
+        ("classes", 2.5, "n_classes is 2.5; pass an integer of at least 2"),
+        ("classes", 1, "n_classes is 1; pass"),
+        ("features", 0, "n_features is 0; pass"),
+        ("size", np.inf, "n_train is inf; pass"),
         ("noise", -0.5, "σ = -0.5; give"),
     ],
 )
-def test_values_that_cannot_be_are_told(study: str, value: float, problem: str, tmp_path: Path) -> None:
+def test_invalid_values_raise(study: str, value: float, problem: str, tmp_path: Path) -> None:
     with JobStore(tmp_path / "jobs.sqlite") as store, pytest.raises(ValueError, match=problem):
         run_studies({study: [value]}, store, rankers=["RankSVM"], setting=SMALL, workers=1)
 
 
-def test_what_is_named_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicates_count_once(tmp_path: Path) -> None:
     with JobStore(tmp_path / "jobs.sqlite") as store:
         studies = {"features": [3, 3.0]}
-        (found,) = run_studies(studies, store, rankers=["RankSVM"] * 2, n_sets=2, setting=SMALL, workers=1)
-    assert (found.value, found.n_sets) == (3, 2)
+        (point,) = run_studies(studies, store, rankers=["RankSVM"] * 2, n_sets=2, setting=SMALL, workers=1)
+    assert (point.value, point.n_sets) == (3, 2)
 
 
 def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def run(values: list[float]) -> list[Point]:
         with JobStore(tmp_path / "jobs.sqlite") as store:
@@ -96,14 +96,14 @@ def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
                 n_sets=2,
                 setting=SMALL,
                 workers=1,
-                progress=lambda done, total: told.append((done, total)),
+                progress=lambda done, total: reported.append((done, total)),
             )
 
-    first = run([0])  # as good as 0.0
-    assert told == [(0, 2), (1, 2), (2, 2)]  # both studies share their data sets
-    told.clear()
+    first = run([0])  # the same as 0.0
+    assert reported == [(0, 2), (1, 2), (2, 2)]  # both studies share their data sets
+    reported.clear()
     second = run([0.0, 2.0])
-    assert told == [(2, 4), (3, 4), (4, 4)]
+    assert reported == [(2, 4), (3, 4), (4, 4)]
     assert second[0] == first[0]
     noisy = second[1]
     assert noisy.mean < first[0].mean
@@ -112,24 +112,24 @@ def test_finished_data_sets_are_not_run_again(tmp_path: Path) -> None:
     assert first[0].error == pytest.approx(abs(each[0] - each[1]) / 2)
 
 
-def point(study: str, value: float, mean: float) -> Point:
+def make_point(study: str, value: float, mean: float) -> Point:
     return Point(study, value, "R", mean, 0.01, 5, 1.0)
 
 
 @pytest.mark.parametrize(
     ("points", "held"),
     [
-        ([point("classes", 2, 0.99), point("classes", 9, 0.9)], [True]),
-        ([point("classes", 2, 0.91), point("classes", 9, 0.9)], [False]),  # within the errors
-        ([point("size", 100, 0.9), point("size", 10, 0.8)], [True]),
-        ([point("features", 5, 0.9), point("features", 9, 0.8)], [False]),
+        ([make_point("classes", 2, 0.99), make_point("classes", 9, 0.9)], [True]),
+        ([make_point("classes", 2, 0.91), make_point("classes", 9, 0.9)], [False]),  # within the errors
+        ([make_point("size", 100, 0.9), make_point("size", 10, 0.8)], [True]),
+        ([make_point("features", 5, 0.9), make_point("features", 9, 0.8)], [False]),
         (
-            [point("noise", 0, 0.99), point("noise", 0.25, 0.985), point("noise", 0.75, 0.79)],
+            [make_point("noise", 0, 0.99), make_point("noise", 0.25, 0.985), make_point("noise", 0.75, 0.79)],
             [True] * 2 + [False],
         ),
-        ([point("noise", 0, 0.99), point("noise", 0.25, 0.97)], [False]),
-        ([point("noise", 0.25, 0.98), point("noise", 0.75, 0.975)], [False, True]),
-        ([point("noise", 0.5, 0.9)], []),
+        ([make_point("noise", 0, 0.99), make_point("noise", 0.25, 0.97)], [False]),
+        ([make_point("noise", 0.25, 0.98), make_point("noise", 0.75, 0.975)], [False, True]),
+        ([make_point("noise", 0.5, 0.9)], []),
     ],
 )
 def test_claims(points: list[Point], held: list[bool]) -> None:
@@ -137,7 +137,9 @@ def test_claims(points: list[Point], held: list[bool]) -> None:
 
 
 def test_claims_of_a_single_data_set_have_no_errors() -> None:
-    single = [replace(point("size", n, mean), error=np.nan, n_sets=1) for n, mean in ((10, 0.8), (99, 0.9))]
+    single = [
+        replace(make_point("size", n, mean), error=np.nan, n_sets=1) for n, mean in ((10, 0.8), (99, 0.9))
+    ]
     (claim,) = check_claims(single)
     assert (claim.held, claim.figures) == (True, "0.8000 at 10, 0.9000 at 99")
 
@@ -161,7 +163,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_the_help_names_the_values() -> None:
-    named = {words.split()[0]: words.split()[1] for words in DEFAULT_VALUES.split("; ")}
+    named = {entry.split()[0]: entry.split()[1] for entry in DEFAULT_VALUES.split("; ")}
     assert {name: tuple(map(float, values.split(","))) for name, values in named.items()} == {
         name: study.values for name, study in STUDIES.items()
     }
@@ -179,32 +181,32 @@ def start(folder: Path, name: str, workers: int = 1) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        # A shell that runs tests in the background may have told its children to ignore Ctrl-C.
+        # A shell that runs tests in the background may have made its children ignore Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
 
 
-def cells(folder: Path) -> dict[str, tuple[float, float, str]]:
-    """Score, seconds and end of each finished data set, which no second computation would have the same."""
+def read_results(folder: Path) -> dict[str, tuple[float, float, str]]:
+    """Read score, seconds and end time of each finished data set; a second run would change them."""
     path = folder / "sensitivity.sqlite"
     if not path.exists():
         return {}
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         try:
-            rows = connection.execute("SELECT key, score, fit_seconds, finished FROM cells").fetchall()
+            rows = connection.execute("SELECT key, score, fit_seconds, finished FROM job_results").fetchall()
         except sqlite3.OperationalError:  # the table is not there yet
             return {}
     return {key: (score, seconds, finished) for key, score, seconds, finished in rows}
 
 
-def wait_for_a_cell(process: subprocess.Popen[str], folder: Path, known: int) -> None:
-    while process.poll() is None and len(cells(folder)) <= known:
+def wait_for_a_result(process: subprocess.Popen[str], folder: Path, n_before: int) -> None:
+    while process.poll() is None and len(read_results(folder)) <= n_before:
         time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
-    """The means of the study where nobody stops it."""
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    """Return the means of a study that runs without interruption."""
     process = start(tmp_path_factory.mktemp("whole"), "whole")
     out, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -212,42 +214,46 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
 
 
 def finish(folder: Path, before: dict[str, tuple[float, float, str]]) -> list[float]:
-    """Run to the end; what was there is not computed again."""
+    """Run to the end; finished results are not computed again."""
     process = start(folder, "stopped")
     out, errors = process.communicate()
     assert process.returncode == 0, errors
-    after = cells(folder / "stopped")
+    after = read_results(folder / "stopped")
     assert before.items() <= after.items()
     assert len(after) == 4
     return [point["mean"] for point in json.loads(out)["points"]]
 
 
-def test_killed_at_random_moments_it_ends_with_the_same_points(tmp_path: Path, whole: list[float]) -> None:
+def test_points_are_the_same_after_kills_at_random_moments(
+    tmp_path: Path, uninterrupted: list[float]
+) -> None:
     moments = np.random.default_rng(0)
     before: dict[str, tuple[float, float, str]] = {}
     for _ in range(2):
         process = start(tmp_path, "stopped")
-        wait_for_a_cell(process, tmp_path / "stopped", len(before))
+        wait_for_a_result(process, tmp_path / "stopped", len(before))
         time.sleep(moments.uniform(0, 0.3))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        after = cells(tmp_path / "stopped")
+        after = read_results(tmp_path / "stopped")
         assert before.items() <= after.items()
         before = after
-    assert finish(tmp_path, before) == whole
+    assert finish(tmp_path, before) == uninterrupted
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_keeps_whole_trainings_only(tmp_path: Path, whole: list[float], workers: int) -> None:
-    if workers > cores_given():
+def test_ctrl_c_keeps_finished_trainings_only(
+    tmp_path: Path, uninterrupted: list[float], workers: int
+) -> None:
+    if workers > count_cores():
         pytest.skip("there is one core, and so one worker")
     process = start(tmp_path, "stopped", workers)
-    wait_for_a_cell(process, tmp_path / "stopped", 0)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    wait_for_a_result(process, tmp_path / "stopped", 0)
+    os.killpg(process.pid, signal.SIGINT)  # to all processes, as a terminal does
     out, errors = process.communicate(timeout=60)
-    before = cells(tmp_path / "stopped")
-    if process.returncode != 0:  # else it was quicker than the interrupt
+    before = read_results(tmp_path / "stopped")
+    if process.returncode != 0:  # else it finished before the interrupt
         assert process.returncode == 130, errors
         assert out == ""
         assert errors == (
@@ -255,4 +261,4 @@ def test_ctrl_c_keeps_whole_trainings_only(tmp_path: Path, whole: list[float], w
             "from there\n"
         )
         assert len(before) < 4
-    assert finish(tmp_path, before) == whole
+    assert finish(tmp_path, before) == uninterrupted

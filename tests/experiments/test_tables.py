@@ -1,4 +1,4 @@
-"""Results on disk and as tables: what is written reads back, and says what it should."""
+"""Results on disk and as tables: files read back unchanged, and tables have the right content."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from example_comparison import NOTE, make_comparison
 
 from directranker import StorageError
 from directranker.experiments.published import published_seconds
 from directranker.experiments.results import read_results, write_results
-from directranker.experiments.table_values import legend, protocol_of, published_notes, score_cell
+from directranker.experiments.table_values import describe_protocol, legend, published_notes, score_cell
 from directranker.experiments.tables import as_csv, as_latex, as_markdown, write_tables
 
-from made_up_comparison import NOTE, made_up_comparison
 
-
-def test_results_read_back_as_they_were(tmp_path: Path) -> None:
-    comparison = made_up_comparison()
+def test_results_read_back_unchanged(tmp_path: Path) -> None:
+    comparison = make_comparison()
     path = write_results(comparison, tmp_path)
     assert path == tmp_path / "results.json"
     assert read_results(tmp_path) == comparison
@@ -30,23 +29,23 @@ def test_results_read_back_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "is not of format 1"),
         ('{"format": 2}', "is not of format 1"),
-        ('{"format": 1, "request": {}}', "is no whole result"),
+        ('{"format": 1, "request": {}}', "is incomplete"),
     ],
 )
-def test_damaged_results_are_told(tmp_path: Path, content: str, message: str) -> None:
+def test_damaged_results_raise(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(StorageError, match=re.escape(f"{tmp_path / 'results.json'}: {message}")):
         read_results(tmp_path, per_query=False)
 
 
-def test_the_best_is_known_and_who_is_level_with_it() -> None:
-    comparison = made_up_comparison()
+def test_best_and_tied_rankers_are_marked() -> None:
+    comparison = make_comparison()
     cells = [score_cell(comparison, result, "ndcg@10") for result in comparison.rankers]
     assert [cell.is_best for cell in cells] == [True, False, False]
-    assert [cell.is_level for cell in cells] == [False, True, False]
+    assert [cell.is_tied for cell in cells] == [False, True, False]
     assert [cell.text for cell in cells] == ["0.750 ± 0.010", "0.740 ± 0.010", "0.500 ± 0.010"]
     assert [(cell.published, cell.letter) for cell in cells] == [
         ("", ""),
@@ -58,32 +57,32 @@ def test_the_best_is_known_and_who_is_level_with_it() -> None:
     assert comparison.best("map") is comparison.rankers[2]
 
 
-def test_notes_have_letters_and_stand_in_the_legend() -> None:
-    comparison = made_up_comparison()
+def test_notes_have_letters_and_are_in_the_legend() -> None:
+    comparison = make_comparison()
     assert published_notes(comparison) == {NOTE: "a"}
     assert legend(comparison)[-1] == f"(a) {NOTE}."
 
 
-def test_the_protocol_is_told() -> None:
-    comparison = made_up_comparison()
-    words = protocol_of(comparison)
-    for part in (
+def test_the_protocol_is_described() -> None:
+    comparison = make_comparison()
+    text = describe_protocol(comparison)
+    for phrase in (
         "2 folds (given)",
-        "labels ≥ 2 relevant",
+        "labels ≥ 2 are relevant",
         "convention paper",
         "grid quick",
         "5-fold",
         "1 seed;",
     ):
-        assert part in words
+        assert phrase in text
     request = {**comparison.request, "threshold": None, "inner_folds": "validation", "seeds": 3}
-    words = protocol_of(replace(comparison, request=request))
-    for part in ("labels as they are", "chosen on the validation part", "3 seeds;"):
-        assert part in words
+    text = describe_protocol(replace(comparison, request=request))
+    for phrase in ("labels unchanged", "selected on the validation split", "3 seeds;"):
+        assert phrase in text
 
 
-def test_csv_has_all_numbers_in_full() -> None:
-    comparison = made_up_comparison()
+def test_csv_has_full_precision() -> None:
+    comparison = make_comparison()
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
     assert [(row["ranker"], row["metric"]) for row in rows] == [
         (name, metric) for metric in ("ndcg@10", "map") for name in ("A_1", "B", "C")
@@ -109,7 +108,7 @@ def test_csv_has_all_numbers_in_full() -> None:
 
 
 def test_markdown_is_a_table() -> None:
-    text = as_markdown(made_up_comparison())
+    text = as_markdown(make_comparison())
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert lines[0] == "|  | NDCG@10 | published | MAP |"
     assert lines[2:5] == [
@@ -122,7 +121,7 @@ def test_markdown_is_a_table() -> None:
 
 
 def test_latex_is_well_formed() -> None:
-    text = as_latex(made_up_comparison())
+    text = as_latex(make_comparison())
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
     for table in re.findall(r"\\begin\{tabular\}\{(lr*)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
         columns, body = table
@@ -141,8 +140,8 @@ def test_latex_is_well_formed() -> None:
     assert not re.search(r"(?<!\\)[%#]", "".join(code))
 
 
-def test_published_times_have_a_column_where_there_are_any() -> None:
-    comparison = made_up_comparison()
+def test_published_times_have_a_column_if_there_are_any() -> None:
+    comparison = make_comparison()
     assert "published, s" not in as_markdown(comparison)
     first, *others = comparison.rankers
     assert first.timing is not None
@@ -154,6 +153,6 @@ def test_published_times_have_a_column_where_there_are_any() -> None:
 
 
 def test_tables_are_written_beside_the_results(tmp_path: Path) -> None:
-    write_tables(made_up_comparison(), tmp_path)
+    write_tables(make_comparison(), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.csv", "results.md", "results.tex"]
     assert (tmp_path / "results.csv").read_text().startswith("ranker,metric,mean")

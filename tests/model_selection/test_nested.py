@@ -1,4 +1,4 @@
-"""The nested search: the protocol step by step, honest numbers, and how far it is."""
+"""The nested search: the protocol step by step, unbiased scores, and progress."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from directranker import (
     nested_grid_search,
     nested_searches,
 )
-from directranker.model_selection import Plan, Progress, count_jobs, trained_for
+from directranker.model_selection import Plan, Progress, adapt_to_metric, count_jobs
 from directranker.rankers import AdaRank, LambdaMART, RankSVM
 
-from search_processes import lines_of
-from watched_rankers import CountingRanker, folds_of, made_up
+from search_processes import read_lines
+from watched_rankers import CountingRanker, make_data, make_folds
 
 METRICS = ("ndcg@10", "map")
 Labels = NDArray[np.float64]
@@ -36,20 +36,20 @@ Labels = NDArray[np.float64]
 def literal_nested_search(
     ranker: Any, candidates: list[dict[str, Any]], fold: Fold, metric: str, inner: int | str
 ) -> tuple[dict[str, Any], Labels]:
-    """The chosen parameters and the value of each test query, by scikit-learn's parts and plain loops."""
+    """Return the best parameters and the value of each test query, with scikit-learn and plain loops."""
     train, vali, test = fold.train, fold.validation, fold.test
 
-    def values(parameters: dict[str, Any], learnt: RankingDataset, measured: RankingDataset) -> Labels:
-        fitted = clone(trained_for(ranker, metric)).set_params(**parameters, random_state=0)
+    def values(parameters: dict[str, Any], train_data: RankingDataset, test_data: RankingDataset) -> Labels:
+        fitted = clone(adapt_to_metric(ranker, metric)).set_params(**parameters, random_state=0)
         fitted.fit(
-            learnt.features,
-            learnt.relevance,
-            qid=learnt.qid,
+            train_data.features,
+            train_data.relevance,
+            qid=train_data.qid,
             eval_set=(vali.features, vali.relevance, vali.qid),
         )
-        scores = fitted.predict(measured.features)
+        scores = fitted.predict(test_data.features)
         by_query = evaluate_per_query(
-            measured.relevance, scores, qid=measured.qid, metrics=metric, convention="paper"
+            test_data.relevance, scores, qid=test_data.qid, metrics=metric, convention="paper"
         )
         return by_query[metric]
 
@@ -66,8 +66,8 @@ def literal_nested_search(
 
 @pytest.mark.parametrize("inner", [3, "validation"])
 @pytest.mark.parametrize("ranker", [AdaRank(max_iter=8), LambdaMART(n_estimators=8, min_child_samples=5)])
-def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
-    folds = folds_of(made_up(60))
+def test_it_equals_a_literal_nested_search(ranker: Any, inner: Any) -> None:
+    folds = make_folds(make_data(60))
     name = "negative" if isinstance(ranker, AdaRank) else "num_leaves"
     candidates: list[dict[str, Any]] = [
         {name: value} for value in ((False, True) if name == "negative" else (2, 8))
@@ -75,9 +75,9 @@ def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
     grid = {name: [one[name] for one in candidates]}
     found = nested_grid_search(ranker, grid, folds, metrics=METRICS, inner_folds=inner, workers=1)
     for metric in METRICS:
-        for fold, result in zip(folds, found.of(metric), strict=True):
-            chosen, values = literal_nested_search(ranker, candidates, fold, metric, inner)
-            assert result.parameters == chosen
+        for fold, result in zip(folds, found.fold_results(metric), strict=True):
+            best, values = literal_nested_search(ranker, candidates, fold, metric, inner)
+            assert result.parameters == best
             np.testing.assert_array_equal(result.per_query, values)
             assert result.scores.tolist() == [np.nanmean(values)]
             assert result.query_ids.tolist() == fold.test.query_ids.tolist()
@@ -86,8 +86,8 @@ def test_it_is_the_protocol_step_by_step(ranker: Any, inner: Any) -> None:
         assert found.standard_error(metric) == pytest.approx(abs(of_folds[0] - of_folds[1]) / 2)
 
 
-def test_seeds_come_before_folds(tmp_path: Path) -> None:
-    folds, log = folds_of(made_up(40), 3), tmp_path / "log"
+def test_scores_are_averaged_over_seeds_then_folds(tmp_path: Path) -> None:
+    folds, log = make_folds(make_data(40), 3), tmp_path / "log"
     ranker, store = CountingRanker(str(log)), tmp_path / "jobs.sqlite"
     seen: list[Progress] = []
     found = nested_grid_search(
@@ -102,43 +102,47 @@ def test_seeds_come_before_folds(tmp_path: Path) -> None:
     )
     scores = found.test_scores("map")
     assert scores.shape == (3, 3)
-    assert len(np.unique(scores)) == 9  # the ranker's noise is of its seed
+    assert len(np.unique(scores)) == 9  # the ranker's noise depends on its seed
     of_folds = scores.mean(axis=1)
     assert found.mean("map") == pytest.approx(of_folds.mean())
     assert found.standard_error("map") == pytest.approx(of_folds.std(ddof=1) / np.sqrt(3))
-    of_fold = found.of("map")[0]
-    expected = np.mean([cell.per_query for cell in of_fold.cells if cell.per_query is not None], axis=0)
+    of_fold = found.fold_results("map")[0]
+    expected = np.mean(
+        [result.per_query for result in of_fold.job_results if result.per_query is not None], axis=0
+    )
     np.testing.assert_array_equal(of_fold.per_query, expected)
     assert found.fit_seconds("map").shape == found.score_seconds("map").shape == (3, 3)
-    assert [cell.n_test for cell in of_fold.cells] == [folds[0].test.n_documents] * 3
+    assert [result.n_test for result in of_fold.job_results] == [folds[0].test.n_documents] * 3
     inner, final = (
         3 * 2 * 2,
         len({(p["power"], n) for m in METRICS for n, p in enumerate(found.parameters(m))}) * 3,
     )
-    assert len(lines_of(log)) == inner + final
-    assert all(line.endswith("True") for line in lines_of(log))  # vali is every fit's eval_set
+    assert len(read_lines(log)) == inner + final
+    assert all(
+        line.endswith("True") for line in read_lines(log)
+    )  # every fit gets the validation split as eval_set
     assert (seen[-1].done, seen[-1].total) == (2 * (inner + 9), 2 * (inner + 9))
     assert [now.done for now in seen] == sorted(now.done for now in seen)
 
 
-def test_one_candidate_needs_no_inner_trainings(tmp_path: Path) -> None:
+def test_one_candidate_needs_no_inner_fits(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    found = nested_grid_search(CountingRanker(str(log)), {}, folds_of(made_up()), workers=1)
-    assert len(lines_of(log)) == 2
+    found = nested_grid_search(CountingRanker(str(log)), {}, make_folds(make_data()), workers=1)
+    assert len(read_lines(log)) == 2
     assert found.parameters("map") == [{}, {}]
-    assert len(found.of("map")[0].inner_scores) == 0
+    assert len(found.fold_results("map")[0].inner_scores) == 0
 
 
-def entries_of(log: Path) -> list[RankerGrid]:
+def make_entries(log: Path) -> list[RankerGrid]:
     return [
         RankerGrid("many", CountingRanker(str(log)), {"power": [0.5, 1.0, 2.0]}),
         RankerGrid("one", CountingRanker(str(log)), {"seconds": [0.001]}),
     ]
 
 
-def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
-    log, folds = tmp_path / "log", folds_of(made_up())
-    entries = entries_of(log)
+def test_several_rankers_at_once_and_their_progress(tmp_path: Path) -> None:
+    log, folds = tmp_path / "log", make_folds(make_data())
+    entries = make_entries(log)
     planned = Plan(entries, folds, ("ndcg@10", "map"), inner_folds=2, seeds=2).job_keys()
     planned = json.loads(json.dumps(planned))
     with JobStore(tmp_path / "jobs.sqlite") as store:
@@ -155,9 +159,9 @@ def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
         assert count_jobs(planned, store) == {"many": (6, 32), "one": (0, 8)}
         found = nested_searches(entries, folds, **options)
         assert count_jobs(planned, store) == {"many": (32, 32), "one": (8, 8)}
-        n_fits = len(lines_of(log))
+        n_fits = len(read_lines(log))
         again = nested_searches(entries, folds, **options)
-        assert len(lines_of(log)) == n_fits
+        assert len(read_lines(log)) == n_fits
     assert list(found) == ["many", "one"]
     grid = {"power": [0.5, 1.0, 2.0]}
     alone = nested_grid_search(CountingRanker(str(log)), grid, folds, inner_folds=2, seeds=2, workers=1)
@@ -166,8 +170,8 @@ def test_several_rankers_at_once_and_how_far_they_are(tmp_path: Path) -> None:
             np.testing.assert_array_equal(one.test_scores(metric), alone.test_scores(metric))
 
 
-def test_wrong_plans_are_told(tmp_path: Path) -> None:
-    folds, entries = folds_of(made_up()), entries_of(tmp_path / "log")
+def test_wrong_plans_raise(tmp_path: Path) -> None:
+    folds, entries = make_folds(make_data()), make_entries(tmp_path / "log")
     with pytest.raises(ValueError, match="two rankers are called 'one'"):
         nested_searches([*entries, entries[1]], folds)
     with pytest.raises(ValueError, match="two folds are called 'Fold1'"):
@@ -183,54 +187,55 @@ def test_wrong_plans_are_told(tmp_path: Path) -> None:
         found.mean("p@5")
 
 
-def score_of(folds: list[Fold]) -> NestedResult:
+def search_svm(folds: list[Fold]) -> NestedResult:
     return nested_grid_search(
         RankSVM(), {"alpha": [0.01, 1.0]}, folds, metrics="map", inner_folds=2, workers=1
     )
 
 
-def with_column(data: RankingDataset, column: Labels) -> RankingDataset:
+def append_column(data: RankingDataset, column: Labels) -> RankingDataset:
     return replace(
         data, features=np.column_stack([data.features, column]).astype(np.float32), feature_names=()
     )
 
 
-def tempting(fold: Fold, seed: int, *, leak: float) -> Fold:
-    """With a feature that is noise, but on the test part the label plus a constant of the query."""
+def add_leak(fold: Fold, seed: int, *, leak: float) -> Fold:
+    """Add a feature that is noise, but on the test split the label plus a constant per query."""
     rng = np.random.default_rng(seed)
     train, vali = (
-        with_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.validation)
+        append_column(part, rng.normal(size=part.n_documents)) for part in (fold.train, fold.validation)
     )
     constants = np.repeat(rng.normal(size=fold.test.n_queries), np.diff(fold.test.offsets))
-    return Fold(fold.name, train, vali, with_column(fold.test, constants + leak * fold.test.relevance))
+    return Fold(fold.name, train, vali, append_column(fold.test, constants + leak * fold.test.relevance))
 
 
-def test_a_feature_that_knows_the_test_labels_raises_no_score() -> None:
-    (fold,) = folds_of(made_up(120), 1)
-    cheated = tempting(fold, 0, leak=1).test
-    assert RankSVM().fit(cheated).score(cheated) > 0.99  # who looks at the test part gains
-    honest = score_of([fold]).mean()
+def test_a_feature_with_the_test_labels_does_not_raise_the_score() -> None:
+    (fold,) = make_folds(make_data(120), 1)
+    cheated = add_leak(fold, 0, leak=1).test
+    assert RankSVM().fit(cheated).score(cheated) > 0.99  # training on the test split would gain
+    honest = search_svm([fold]).mean()
     gains = []
     for seed in range(16):
-        found, blind = (score_of([tempting(fold, seed, leak=leak)]) for leak in (1, 0))
-        gains.append(found.mean() - honest)
-        # Nothing that happens before the test score depends on the feature there.
-        assert found.parameters() == blind.parameters()
-        np.testing.assert_array_equal(found.of()[0].inner_scores, blind.of()[0].inner_scores)
-    # By chance noise gets a weight, of either sign, which then counts on the test part.
+        with_leak, without_leak = (search_svm([add_leak(fold, seed, leak=leak)]) for leak in (1, 0))
+        gains.append(with_leak.mean() - honest)
+        # Nothing before the test score depends on the feature's test values.
+        assert with_leak.parameters() == without_leak.parameters()
+        scores, expected = (one.fold_results()[0].inner_scores for one in (with_leak, without_leak))
+        np.testing.assert_array_equal(scores, expected)
+    # Noise gets a random weight of either sign, which then counts on the test split.
     assert np.mean(gains) < 2 * np.std(gains) / np.sqrt(len(gains))
     assert np.mean(gains) < 0.02
 
 
 def test_permuted_labels_give_chance() -> None:
     rng = np.random.default_rng(1)
-    data = made_up(300)
+    data = make_data(300)
     permuted = data.relevance.copy()
     for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         permuted[start:stop] = rng.permutation(permuted[start:stop])
-    folds = folds_of(replace(data, relevance=permuted), 3)
-    found = score_of(folds)
-    for fold, result in zip(folds, found.of("map"), strict=True):
+    folds = make_folds(replace(data, relevance=permuted), 3)
+    found = search_svm(folds)
+    for fold, result in zip(folds, found.fold_results("map"), strict=True):
         test = fold.test
         chance = evaluate_per_query(
             test.relevance,

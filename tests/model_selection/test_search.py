@@ -1,4 +1,4 @@
-"""Searches by query: as scikit-learn's own, for several metrics at once, and never through a query."""
+"""Searches by query: equal to scikit-learn's, for several metrics at once, and without split queries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sklearn.preprocessing import StandardScaler
 
 from directranker import RankingDataset, SearchResult, evaluate, example_dataset, grid_search
 from directranker.encoding import PiecewiseLinear, QueryMinMax
-from directranker.model_selection import Progress, trained_for
-from directranker.model_selection.cross_validation import query_folds
+from directranker.model_selection import Progress, adapt_to_metric
+from directranker.model_selection.cross_validation import split_queries
 from directranker.model_selection.fitting import fit_by_query, predict_by_query
-from directranker.model_selection.halving import budgets
-from directranker.model_selection.search_result import best_candidate
+from directranker.model_selection.halving import compute_budgets
+from directranker.model_selection.search_result import select_best_candidate
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -38,23 +38,27 @@ from directranker.rankers import (
     RankSVM,
 )
 
-from search_processes import lines_of
-from watched_rankers import CountingRanker, made_up
+from search_processes import read_lines
+from watched_rankers import CountingRanker, make_data
 
 METRICS = ("ndcg@10", "map")
 
 
-def scorer(metric: str) -> Any:
+def make_metric_scorer(metric: str) -> Any:
     def score(relevance: Any, scores: Any, *, qid: Any) -> float:
         return evaluate(relevance, scores, qid=qid, metrics=metric, convention="paper")[metric]
 
     return make_scorer(score).set_score_request(qid=True)
 
 
-def searched_by_scikit_learn(ranker: Any, grid: Any, data: RankingDataset, folds: int) -> Any:
+def search_with_scikit_learn(ranker: Any, grid: Any, data: RankingDataset, folds: int) -> Any:
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            ranker, grid, cv=GroupKFold(folds), scoring={m: scorer(m) for m in METRICS}, refit="map"
+            ranker,
+            grid,
+            cv=GroupKFold(folds),
+            scoring={m: make_metric_scorer(m) for m in METRICS},
+            refit="map",
         )
         return search.fit(data.features, data.relevance, qid=data.qid, groups=data.qid)
 
@@ -74,27 +78,27 @@ CASES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("ranker", "grid"), CASES.values(), ids=CASES)
-def test_a_grid_gives_what_scikit_learn_gives(ranker: Any, grid: Any) -> None:
+def test_grid_search_equals_scikit_learns(ranker: Any, grid: Any) -> None:
     data = example_dataset().select(range(0, 120, 2))
-    theirs = searched_by_scikit_learn(ranker, grid, data, 3)
-    ours = grid_search(ranker, grid, data, metrics=METRICS, folds=3, workers=1)
-    assert set(theirs.cv_results_) == set(ours.cv_results_)
-    for name, column in theirs.cv_results_.items():
-        mine = ours.cv_results_[name]
+    expected = search_with_scikit_learn(ranker, grid, data, 3)
+    result = grid_search(ranker, grid, data, metrics=METRICS, folds=3, workers=1)
+    assert set(expected.cv_results_) == set(result.cv_results_)
+    for name, column in expected.cv_results_.items():
+        actual = result.cv_results_[name]
         if name == "params":
-            assert mine == column
+            assert actual == column
         elif name.startswith("param_"):
-            assert mine.tolist() == column.tolist()
+            assert actual.tolist() == column.tolist()
         elif not name.endswith("_time"):
-            np.testing.assert_allclose(mine, column, rtol=1e-12, err_msg=name)
-    assert ours.best_parameters("map") == theirs.best_params_
-    assert ours.best_score("map") == pytest.approx(theirs.best_score_, rel=1e-12)
+            np.testing.assert_allclose(actual, column, rtol=1e-12, err_msg=name)
+    assert result.best_parameters("map") == expected.best_params_
+    assert result.best_score("map") == pytest.approx(expected.best_score_, rel=1e-12)
     np.testing.assert_array_equal(
-        ours.best_ranker("map").predict(data.features), theirs.best_estimator_.predict(data.features)
+        result.best_ranker("map").predict(data.features), expected.best_estimator_.predict(data.features)
     )
 
 
-def test_each_metric_chooses_for_itself_and_trains_for_itself(tmp_path: Path) -> None:
+def test_each_metric_has_its_own_best_ranker(tmp_path: Path) -> None:
     data = example_dataset().select(range(40))
     found = grid_search(
         AdaRank(max_iter=5), {"negative": [False, True]}, data, metrics=METRICS, folds=2, workers=1
@@ -104,35 +108,35 @@ def test_each_metric_chooses_for_itself_and_trains_for_itself(tmp_path: Path) ->
     shared = grid_search(
         CountingRanker(str(log)), {"power": [1.0, 2.0]}, data, metrics=METRICS, folds=2, workers=1
     )
-    assert len(lines_of(log)) == 2 * 2 + len({shared.best_indices[metric] for metric in METRICS})
+    assert len(read_lines(log)) == 2 * 2 + len({shared.best_indices[metric] for metric in METRICS})
 
 
 RANKERS = (AdaRank, CoordinateAscent, DirectRanker, ESRank, IESRRank, IESVMRank, LambdaMART, ListNet, RankNet)
 
 
 @pytest.mark.parametrize("kind", RANKERS)
-def test_rankers_with_a_metric_are_trained_for_it(kind: Any) -> None:
+def test_rankers_with_a_metric_are_adapted_to_it(kind: Any) -> None:
     ranker = kind()
-    assert trained_for(ranker, "map").metric == "map:paper"
-    assert trained_for(ranker, "ndcg@5", convention="graded").metric == "ndcg@5:graded"
+    assert adapt_to_metric(ranker, "map").metric == "map:paper"
+    assert adapt_to_metric(ranker, "ndcg@5", convention="graded").metric == "ndcg@5:graded"
     assert ranker.metric == kind().metric
 
 
-def test_other_metrics_within_estimators() -> None:
-    assert trained_for(LambdaMART(), "p@5").metric == "ndcg@10:graded"  # which it cannot climb
-    assert trained_for(AdaRank(metric="map"), "dcg@5").metric == "map"
-    assert trained_for(LambdaDirectRanker(), "ndcg@5").pair_weight == "delta_ndcg@5"
-    assert trained_for(LambdaDirectRanker(), "err").pair_weight == "delta_ndcg@10"
-    assert trained_for(DirectRanker(), "map").pair_weight is None
-    piped = trained_for(make_pipeline(StandardScaler(), Ensemble(AdaRank())), "map")
+def test_other_metrics_and_nested_estimators() -> None:
+    assert adapt_to_metric(LambdaMART(), "p@5").metric == "ndcg@10:graded"  # which it cannot optimise
+    assert adapt_to_metric(AdaRank(metric="map"), "dcg@5").metric == "map"
+    assert adapt_to_metric(LambdaDirectRanker(), "ndcg@5").pair_weight == "delta_ndcg@5"
+    assert adapt_to_metric(LambdaDirectRanker(), "err").pair_weight == "delta_ndcg@10"
+    assert adapt_to_metric(DirectRanker(), "map").pair_weight is None
+    piped = adapt_to_metric(make_pipeline(StandardScaler(), Ensemble(AdaRank())), "map")
     assert piped[-1].ranker.metric == "map:paper"
     with pytest.raises(ValueError, match="measure 'mapp' is unknown; did you mean 'map'"):
-        trained_for(RankSVM(), "mapp")
+        adapt_to_metric(RankSVM(), "mapp")
 
 
-def test_of_equal_candidates_the_first_is_taken(tmp_path: Path) -> None:
+def test_ties_go_to_the_first_candidate(tmp_path: Path) -> None:
     ranker = CountingRanker(str(tmp_path / "log"))
-    found = grid_search(ranker, {"seconds": [0.001, 0.0]}, made_up(), folds=2, refit=False, workers=1)
+    found = grid_search(ranker, {"seconds": [0.001, 0.0]}, make_data(), folds=2, refit=False, workers=1)
     assert len(set(found.cv_results_["mean_test_ndcg@10"].tolist())) == 1
     assert found.best_parameters() == {"seconds": 0.001}
     assert found.cv_results_["rank_test_ndcg@10"].tolist() == [1, 1]
@@ -142,88 +146,90 @@ def test_of_equal_candidates_the_first_is_taken(tmp_path: Path) -> None:
         found.best_score("map")
 
 
-def labelled(relevance: np.ndarray[Any, Any]) -> RankingDataset:
-    data = made_up(9)
+def relabel(relevance: np.ndarray[Any, Any]) -> RankingDataset:
+    data = make_data(9)
     return RankingDataset(data.features, relevance, data.offsets, data.query_ids)
 
 
-def test_folds_without_a_query_that_counts_are_left_out(tmp_path: Path) -> None:
-    data = made_up(9)
-    (_, first), *_ = query_folds("data", data, 3)
+def test_folds_without_a_counting_query_are_left_out(tmp_path: Path) -> None:
+    data = make_data(9)
+    (_, first), *_ = split_queries("data", data, 3)
     relevance = data.relevance.copy()
     for query in first.queries or ():
         relevance[data.offsets[query] : data.offsets[query + 1]] = 0
     ranker = CountingRanker(str(tmp_path / "log"))
-    found = grid_search(ranker, {"power": [1.0, 2.0]}, labelled(relevance), folds=3, workers=1)
+    found = grid_search(ranker, {"power": [1.0, 2.0]}, relabel(relevance), folds=3, workers=1)
     columns = [found.cv_results_[f"split{number}_test_ndcg@10"] for number in range(3)]
     assert np.isnan(columns[0]).all()
     np.testing.assert_array_equal(found.cv_results_["mean_test_ndcg@10"], (columns[1] + columns[2]) / 2)
     np.testing.assert_allclose(
         found.cv_results_["std_test_ndcg@10"], np.std([columns[1], columns[2]], axis=0), atol=1e-15
     )
-    with pytest.raises(ValueError, match="no candidate has a map: no query that was measured counts"):
-        best_candidate(np.array([np.nan, np.nan]), "map")
-    nothing = labelled(np.where(np.arange(data.n_documents) % 2, 0.5, 0.0))  # below the paper's threshold
-    with pytest.raises(ValueError, match="nothing to choose by: no query counts under ndcg@10:paper"):
+    with pytest.raises(ValueError, match="no candidate has a map: the convention leaves out every query"):
+        select_best_candidate(np.array([np.nan, np.nan]), "map")
+    nothing = relabel(np.where(np.arange(data.n_documents) % 2, 0.5, 0.0))  # below the paper's threshold
+    with pytest.raises(
+        ValueError, match="ndcg@10 cannot select a candidate: no query counts under ndcg@10:paper"
+    ):
         grid_search(ranker, {"power": [1.0, 2.0]}, nothing, folds=3, workers=1)
 
 
-def test_a_finished_search_trains_nothing_again(tmp_path: Path) -> None:
+def test_a_finished_search_trains_nothing(tmp_path: Path) -> None:
     log, store = tmp_path / "log", tmp_path / "jobs.sqlite"
 
     def search(**options: Any) -> SearchResult:
         ranker = CountingRanker(str(log))
         grid = {"power": [0.5, 1.0, 2.0]}
-        return grid_search(ranker, grid, made_up(), folds=3, refit=False, workers=1, store=store, **options)
+        return grid_search(ranker, grid, make_data(), folds=3, refit=False, workers=1, store=store, **options)
 
     first = search()
-    assert len(lines_of(log)) == 9
+    assert len(read_lines(log)) == 9
     again = search()
-    assert len(lines_of(log)) == 9
-    np.testing.assert_equal(dict(again.cv_results_), dict(first.cv_results_))  # also the times
+    assert len(read_lines(log)) == 9
+    np.testing.assert_equal(dict(again.cv_results_), dict(first.cv_results_))  # including times
     search(random_state=1)
-    assert len(lines_of(log)) == 18
-    search(validation=made_up(5, seed=3))
-    assert len(lines_of(log)) == 27
-    assert lines_of(log)[-1].endswith("True")
+    assert len(read_lines(log)) == 18
+    search(validation=make_data(5, seed=3))
+    assert len(read_lines(log)) == 27
+    assert read_lines(log)[-1].endswith("True")
 
 
-def test_folds_never_cut_a_query() -> None:
-    data = made_up(11)
-    splits = query_folds("all", data, 4)
+def test_folds_never_split_a_query() -> None:
+    data = make_data(11)
+    splits = split_queries("all", data, 4)
     assert sorted(query for _, test in splits for query in test.queries or ()) == list(range(11))
     for train, test in splits:
         assert sorted((train.queries or ()) + (test.queries or ())) == list(range(11))
     for folds in (1, 12):
-        with pytest.raises(ValueError, match=f"{folds} folds of 11 queries cannot be made"):
-            query_folds("all", data, folds)
+        with pytest.raises(ValueError, match=f"cannot make {folds} folds of 11 queries"):
+            split_queries("all", data, folds)
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), QueryMinMax()])
-def test_the_last_step_of_a_pipeline_sees_the_validation_part_transformed(scaler: Any) -> None:
-    train, vali, test = made_up(60).split(0.5, 0.2, random_state=0)
+def test_the_last_step_of_a_pipeline_gets_the_transformed_validation_split(scaler: Any) -> None:
+    train, vali, test = make_data(60).split(0.5, 0.2, random_state=0)
     ranker = RankNet(max_epochs=4, learning_rate=0.5, patience=1, random_state=0, progress=False)
     pipeline = fit_by_query(make_pipeline(clone(scaler), clone(ranker)), train, vali)
     with config_context(enable_metadata_routing=True):
-        takes = {} if isinstance(scaler, StandardScaler) else {"qid": train.qid}
-        scaler.fit(train.features, **takes)
-        seen = [
-            scaler.transform(part.features, **({"qid": part.qid} if takes else {}))
-            for part in (train, vali, test)
+        options = {} if isinstance(scaler, StandardScaler) else {"qid": train.qid}
+        scaler.fit(train.features, **options)
+        scaled = [
+            scaler.transform(split.features, **({"qid": split.qid} if options else {}))
+            for split in (train, vali, test)
         ]
     alone = clone(ranker).fit(
-        seen[0], train.relevance, qid=train.qid, eval_set=(seen[1], vali.relevance, vali.qid)
+        scaled[0], train.relevance, qid=train.qid, eval_set=(scaled[1], vali.relevance, vali.qid)
     )
-    np.testing.assert_array_equal(predict_by_query(pipeline, test), alone.predict(seen[2]))
+    np.testing.assert_array_equal(predict_by_query(pipeline, test), alone.predict(scaled[2]))
     without = fit_by_query(make_pipeline(clone(scaler), clone(ranker)), train)
-    assert not np.array_equal(predict_by_query(without, test), alone.predict(seen[2]))
+    assert not np.array_equal(predict_by_query(without, test), alone.predict(scaled[2]))
 
 
 class QuerySizes(CountingRanker):
-    """Writes down how many documents each query has that it is trained on."""
+    """Logs the number of documents of each training query."""
 
     def fit(self, X: Any, y: Any, *, qid: Any, eval_set: Any = None) -> QuerySizes:
-        """Learn, and note the sizes of the queries."""
+        """Fit, and log the sizes of the queries."""
         sizes = np.unique(qid, return_counts=True)[1]
         with Path(self.log + ".sizes").open("a") as file:
             file.write(" ".join(map(str, sizes)) + "\n")
@@ -231,31 +237,31 @@ class QuerySizes(CountingRanker):
         return self
 
 
-def test_halving_takes_whole_queries_and_ends_with_all(tmp_path: Path) -> None:
-    log, data = tmp_path / "log", made_up(60)
+def test_halving_uses_whole_queries_and_ends_with_all(tmp_path: Path) -> None:
+    log, data = tmp_path / "log", make_data(60)
     seen: list[Progress] = []
     grid = {"power": [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0]}
     options: dict[str, Any] = {"method": "halving", "folds": 2, "workers": 1, "metrics": METRICS}
     found = grid_search(QuerySizes(str(log)), grid, data, refit=False, progress=seen.append, **options)
-    lengths = [[int(size) for size in line.split()] for line in lines_of(Path(f"{log}.sizes"))]
+    lengths = [[int(size) for size in line.split()] for line in read_lines(Path(f"{log}.sizes"))]
     assert {len(sizes) for sizes in lengths} == {10, 30}
     known = np.diff(data.offsets).tolist()
     for sizes in lengths:  # whole queries, each once
         assert all(sizes.count(size) <= known.count(size) for size in set(sizes))
-    assert budgets(9, 30) == [(9, 10), (3, 30)]
+    assert compute_budgets(9, 30) == [(9, 10), (3, 30)]
     whole = grid_search(QuerySizes(str(log)), grid, data, folds=2, workers=1, metrics=METRICS, refit=False)
     for metric in METRICS:
         budget = found.cv_results_[f"n_queries_{metric}"]
         assert sorted(budget.tolist()) == [10] * 6 + [30] * 3
         last = budget == 30
         full, halved = (one.cv_results_[f"mean_test_{metric}"] for one in (whole, found))
-        np.testing.assert_array_equal(full[last], halved[last])  # the same cells as in a grid search
+        np.testing.assert_array_equal(full[last], halved[last])  # the same results as in a grid search
         assert not np.array_equal(full[~last], halved[~last])
         assert found.best_indices[metric] == max(np.flatnonzero(last), key=lambda number: full[number])
     assert seen[-1].done == seen[-1].total
 
 
-def test_halving_draws_from_distributions(tmp_path: Path) -> None:
+def test_halving_samples_from_distributions(tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "method": "halving",
         "folds": 2,
@@ -265,14 +271,14 @@ def test_halving_draws_from_distributions(tmp_path: Path) -> None:
     }
     grid = {"power": loguniform(0.1, 10)}
     ranker = CountingRanker(str(tmp_path / "log"))
-    found = grid_search(ranker, grid, made_up(60), **options)
+    found = grid_search(ranker, grid, make_data(60), **options)
     assert len(found.candidates) == 5
     budget = found.cv_results_["n_queries_ndcg@10"]
     assert sorted(budget.tolist()) == [10, 10, 10, 30, 30]
-    again = grid_search(ranker, grid, made_up(60), **options)
+    again = grid_search(ranker, grid, make_data(60), **options)
     assert again.candidates == found.candidates
-    with pytest.raises(ValueError, match="say with n_candidates how many"):
-        grid_search(ranker, grid, made_up(), method="halving")
+    with pytest.raises(ValueError, match="pass n_candidates, the number of points"):
+        grid_search(ranker, grid, make_data(), method="halving")
 
 
 def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
@@ -287,7 +293,7 @@ def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
         return grid_search(
             ranker,
             grid,
-            made_up(),
+            make_data(),
             method="optuna",
             n_candidates=6,
             metrics=METRICS,
@@ -299,10 +305,10 @@ def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
         )
 
     first = search()
-    n_fits = len(lines_of(log))
+    n_fits = len(read_lines(log))
     assert 6 * 2 <= n_fits <= 2 * 6 * 2
     again = search()
-    assert len(lines_of(log)) == n_fits
+    assert len(read_lines(log)) == n_fits
     assert again.candidates == first.candidates
     for metric in METRICS:
         means = first.cv_results_[f"mean_test_{metric}"]
@@ -310,11 +316,11 @@ def test_optuna_finds_and_resumes(tmp_path: Path) -> None:
         assert np.sum(~np.isnan(means)) <= 6
 
 
-def test_optuna_draws_whole_numbers_from_whole_numbers(tmp_path: Path) -> None:
+def test_optuna_samples_integers_from_discrete_distributions(tmp_path: Path) -> None:
     found = grid_search(
         CountingRanker(str(tmp_path / "log")),
         {"power": randint(1, 4)},
-        made_up(),
+        make_data(),
         method="optuna",
         n_candidates=8,
         folds=2,
@@ -326,28 +332,28 @@ def test_optuna_draws_whole_numbers_from_whole_numbers(tmp_path: Path) -> None:
     assert len(powers) == len(set(powers)) <= 3
 
 
-def test_wrong_requests_are_told() -> None:
-    data, ranker = made_up(), RankSVM()
+def test_wrong_requests_raise() -> None:
+    data, ranker = make_data(), RankSVM()
     with pytest.raises(
-        ValueError, match="parameter of RankSVM 'max_round' is unknown; did you mean 'max_iter'"
+        ValueError, match="parameter of RankSVM 'max_itr' is unknown; did you mean 'max_iter'"
     ):
-        grid_search(ranker, {"max_round": [1]}, data)
+        grid_search(ranker, {"max_itr": [1]}, data)
     with pytest.raises(ValueError, match="method 'gird' is unknown; did you mean 'grid'"):
         grid_search(ranker, {"alpha": [1]}, data, method="gird")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="alpha is a distribution, of which a grid cannot take all"):
+    with pytest.raises(ValueError, match="alpha is a distribution, which a grid cannot enumerate"):
         grid_search(ranker, {"alpha": loguniform(1, 2)}, data)
-    with pytest.raises(ValueError, match="leave out n_candidates"):
+    with pytest.raises(ValueError, match="omit n_candidates"):
         grid_search(ranker, {"alpha": [1]}, data, n_candidates=3)
-    with pytest.raises(ValueError, match="metric 'map:paper' is asked for twice"):
+    with pytest.raises(ValueError, match="metric 'map:paper' is listed twice"):
         grid_search(ranker, {"alpha": [1]}, data, metrics=("map", "map:paper"))
-    with pytest.raises(ValueError, match="no metric is asked for"):
+    with pytest.raises(ValueError, match="metrics is empty"):
         grid_search(ranker, {"alpha": [1]}, data, metrics=())
     with pytest.raises(TypeError, match="cost"):
         grid_search(ranker, {"cost": "hinge"}, data, method="optuna")
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"folds": 2.5}, "2.5 folds of"),
+        ({"folds": 2.5}, "cannot make 2.5 folds of"),
         ({"workers": 1.5}, "workers is 1.5; give a whole number of at least 1, or None"),
-        ({"metrics": 3}, "metrics is 3; give names"),
+        ({"metrics": 3}, "metrics is 3; pass names"),
         ({"method": "optuna", "n_candidates": 1.5}, "n_candidates is 1.5; give a whole number"),
         ({"validation": (data.features, data.relevance)}, "validation is a tuple; give a RankingDataset"),
     ]
@@ -360,7 +366,7 @@ def test_wrong_requests_are_told() -> None:
         grid_search(ranker, [], data)
 
 
-def test_a_grid_may_change_a_part_and_the_parts_own_parameters() -> None:
+def test_a_grid_may_replace_a_sub_estimator_and_set_its_parameters() -> None:
     data = example_dataset().select(range(30))
     grid = {"transform": [PiecewiseLinear()], "transform__n_bins": [3]}
     found = grid_search(RankSVM(), grid, data, folds=2, workers=1)
@@ -369,7 +375,7 @@ def test_a_grid_may_change_a_part_and_the_parts_own_parameters() -> None:
         grid_search(RankSVM(), {"transform__n_bins": [3]}, data)
 
 
-def test_a_grid_of_too_many_points_is_an_error() -> None:
+def test_a_grid_of_too_many_points_raises() -> None:
     grid = {name: list(range(1, 101)) for name in ("alpha", "max_iter", "tol")}
-    with pytest.raises(ValueError, match=r"the grid has 1,000,000 points; give at most 100,000"):
+    with pytest.raises(ValueError, match=r"the grid has 1,000,000 points; pass at most 100,000"):
         grid_search(RankSVM(), grid, example_dataset())

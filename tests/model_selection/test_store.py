@@ -1,4 +1,4 @@
-"""The store of finished cells: whole transactions, many processes, and clear words about a broken file."""
+"""The job store: atomic transactions, several processes, and clear errors for broken files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from directranker import JobStore, StorageError
 from directranker.model_selection import JobResult
 
-CELL = JobResult(
+RESULT = JobResult(
     key="k",
     data="all",
     fold="Fold1",
@@ -35,47 +35,47 @@ CELL = JobResult(
 )
 
 
-def test_a_cell_comes_back_bit_for_bit(tmp_path: Path) -> None:
-    unscored = replace(CELL, key="n", score=float("nan"), per_query=None, inner_fold=None)
+def test_a_result_is_restored_bit_for_bit(tmp_path: Path) -> None:
+    unscored = replace(RESULT, key="n", score=float("nan"), per_query=None, inner_fold=None)
     with JobStore(tmp_path / "jobs.sqlite") as store:
-        store.add([CELL, unscored])
-        assert store.known(["k", "n", "other"]) == {"k", "n"}
+        store.add([RESULT, unscored])
+        assert store.existing_keys(["k", "n", "other"]) == {"k", "n"}
     with JobStore(tmp_path / "jobs.sqlite") as store:
         found = store.get(["k", "n", "other"])
     assert sorted(found) == ["k", "n"]
-    np.testing.assert_array_equal(found["k"].per_query, CELL.per_query)
-    assert replace(found["k"], per_query=None) == replace(CELL, per_query=None)
+    np.testing.assert_array_equal(found["k"].per_query, RESULT.per_query)
+    assert replace(found["k"], per_query=None) == replace(RESULT, per_query=None)
     assert np.isnan(found["n"].score)
     assert replace(found["n"], score=0.0) == replace(unscored, score=0.0)
 
 
-def test_many_keys_and_a_cell_that_is_there_stays(tmp_path: Path) -> None:
+def test_many_keys_and_stored_results_stay_unchanged(tmp_path: Path) -> None:
     with JobStore(tmp_path / "jobs.sqlite") as store:
-        store.add(replace(CELL, key=str(number)) for number in range(1203))
-        store.add([replace(CELL, key="7", score=0.0)])
+        store.add(replace(RESULT, key=str(number)) for number in range(1203))
+        store.add([replace(RESULT, key="7", score=0.0)])
         found = store.get(map(str, range(2000)))
         assert len(found) == 1203
-        assert found["7"].score == CELL.score
+        assert found["7"].score == RESULT.score
 
 
-def test_a_transaction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_transaction_is_atomic(tmp_path: Path) -> None:
     with JobStore(tmp_path / "jobs.sqlite") as store:
-        broken = replace(CELL, key="b", n_train=None)  # type: ignore[arg-type]
+        broken = replace(RESULT, key="b", n_train=None)  # type: ignore[arg-type]
         with pytest.raises(StorageError, match="NOT NULL"):
-            store.add([CELL, broken])
-        assert store.known(["k", "b"]) == set()
-        store.add([CELL])
-        assert store.known(["k"]) == {"k"}
+            store.add([RESULT, broken])
+        assert store.existing_keys(["k", "b"]) == set()
+        store.add([RESULT])
+        assert store.existing_keys(["k"]) == {"k"}
 
 
 WRITER = """
 import sys
 from dataclasses import replace
 from directranker import JobStore
-from test_store import CELL
+from test_store import RESULT
 for number in range(60):
     with JobStore(sys.argv[1]) as store:
-        store.add([replace(CELL, key=f"{sys.argv[2]} {number} {part}") for part in range(3)])
+        store.add([replace(RESULT, key=f"{sys.argv[2]} {number} {part}") for part in range(3)])
         assert len(store.get(f"{sys.argv[2]} {before} 2" for before in range(number + 1))) == number + 1
 """
 
@@ -92,54 +92,48 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
     with JobStore(store) as opened:
         keys = [f"{name} {number} {part}" for name in "ab" for number in range(60) for part in range(3)]
-        assert opened.known(keys) == set(keys)
+        assert opened.existing_keys(keys) == set(keys)
 
 
-def test_broken_files_are_refused_in_words(tmp_path: Path) -> None:
+def test_broken_files_raise(tmp_path: Path) -> None:
     text = tmp_path / "text.sqlite"
     text.write_text("not a database, but long enough to be looked at closely" * 9)
-    with pytest.raises(StorageError, match=r"text.sqlite is damaged .* move it away to start anew"):
+    with pytest.raises(StorageError, match=r"text.sqlite is damaged .* move it away to start again"):
         JobStore(text)
     foreign = tmp_path / "foreign.sqlite"
     with sqlite3.connect(foreign) as connection:
-        connection.execute("CREATE TABLE cells (a)")
+        connection.execute("CREATE TABLE job_results (a)")
     connection.close()
-    with pytest.raises(StorageError, match="not one of finished cells"):
+    with pytest.raises(StorageError, match="not a job store"):
         JobStore(foreign)
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         JobStore(tmp_path / "missing" / "jobs.sqlite")
     with pytest.raises(StorageError, match="cannot be used"):
         JobStore(tmp_path)
 
 
-def test_another_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 4])
+def test_another_version_raises(version: int, tmp_path: Path) -> None:
     path = tmp_path / "jobs.sqlite"
     JobStore(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(StorageError, match="format version 3, this directranker reads 2"):
+    with pytest.raises(StorageError, match=f"format version {version}, this directranker reads 3; delete it"):
         JobStore(path)
 
 
-def test_cells_of_the_first_version_are_still_read(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.sqlite"
-    with JobStore(path) as store:
-        store.add([CELL])
-    with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE cells DROP COLUMN look")
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    with JobStore(path) as store:
-        assert store.get(["k"])["k"].score == CELL.score
-        store.add([replace(CELL, key="n", look={"history": [{"cost": 0.1}]})])
-        assert store.get(["n"])["n"].look == {"history": [{"cost": 0.1}]}
+def test_diagnostics_are_stored(tmp_path: Path) -> None:
+    diagnosed = replace(RESULT, diagnostics={"history": [{"cost": 0.1}]})
+    with JobStore(tmp_path / "jobs.sqlite") as store:
+        store.add([diagnosed])
+        assert store.get(["k"])["k"].diagnostics == {"history": [{"cost": 0.1}]}
 
 
-def test_a_damaged_page_is_told(tmp_path: Path) -> None:
+def test_a_damaged_page_raises(tmp_path: Path) -> None:
     path = tmp_path / "jobs.sqlite"
     with JobStore(path) as store:
-        store.add(replace(CELL, key=str(number)) for number in range(300))
+        store.add(replace(RESULT, key=str(number)) for number in range(300))
     content = bytearray(path.read_bytes())
     content[4096:] = bytes(len(content) - 4096)
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Estimators that tell what is done with them, or die of it; and data for them."""
+"""Estimators that log their fits, fail or kill their process; and data for them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_info
 
 from directranker import Fold, RankingDataset, TrainingWarning
 
-__all__ = ["CountingRanker", "Fatal", "folds_of", "made_up", "threads_here"]
+__all__ = ["CountingRanker", "Fatal", "count_threads", "make_data", "make_folds"]
 
 
 class CountingRanker(BaseEstimator):  # type: ignore[misc]
-    """Scores by the correlation of each feature with the label, to some power; fits are lines of `log`."""
+    """Weighs features by their correlation with the label; writes a line to `log` for each fit."""
 
     def __init__(self, log: str = "", power: float = 1.0, seconds: float = 0.0, random_state: Any = None):
         self.log = log
@@ -32,7 +32,7 @@ class CountingRanker(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, qid: Any, eval_set: Any = None) -> Self:
-        """Wait, learn, and write a line."""
+        """Wait, fit, and write a line."""
         assert len(qid) == len(y)
         time.sleep(self.seconds)
         self.coef_ = np.array([np.corrcoef(column, y)[0, 1] for column in np.asarray(X, np.float64).T])
@@ -42,39 +42,39 @@ class CountingRanker(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Correlations times features, and some noise by the seed."""
+        """Return the weighted sum of the features, plus noise from the seed."""
         noise = np.random.default_rng(self.random_state).normal(scale=0.1, size=len(X))
         scores: NDArray[np.float64] = X @ (np.sign(self.coef_) * np.abs(self.coef_) ** self.power) + noise
         return scores
 
 
 class Fatal(BaseEstimator):  # type: ignore[misc]
-    """Dies, fails or tells of its threads in the middle of a search."""
+    """Kills its process, raises, or logs its number of threads in the middle of a search."""
 
     def __init__(self, how: str = "", n: int = 0) -> None:
         self.how = how
         self.n = n
 
     def fit(self, X: Any, y: Any, qid: Any) -> Self:
-        """End in the way that was asked for, at the third training."""
+        """Do what `how` says, at the third fit."""
         assert len(X) == len(y) == len(qid)
         if self.how == "killed" and self.n == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.how == "wrong" and self.n == 3:
-            raise RuntimeError("no such luck")
+            raise RuntimeError("failed on purpose")
         if self.how == "threads":
-            Path(f"threads-{self.n}.json").write_text(json.dumps(threads_here()))
+            Path(f"threads-{self.n}.json").write_text(json.dumps(count_threads()))
             time.sleep(0.3)  # so that both workers get one
-        warnings.warn("ended otherwise", TrainingWarning, stacklevel=2)
+        warnings.warn("ended early", TrainingWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The first feature."""
+        """Return the first feature."""
         return np.asarray(X)[:, 0].astype(float)
 
 
-def threads_here() -> dict[str, Any]:
-    """How many threads everybody who starts some would use in this process."""
+def count_threads() -> dict[str, Any]:
+    """Return how many threads each library would use in this process."""
     return {
         "pid": os.getpid(),
         "torch": torch.get_num_threads(),
@@ -84,8 +84,8 @@ def threads_here() -> dict[str, Any]:
     }
 
 
-def made_up(n_queries: int = 30, *, seed: int = 0) -> RankingDataset:
-    """Queries of some ten documents, with three features of which two tell something."""
+def make_data(n_queries: int = 30, *, seed: int = 0) -> RankingDataset:
+    """Make queries of about ten documents, with three features, two of which are informative."""
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(6, 14, n_queries))])
     relevance = rng.integers(0, 3, offsets[-1]).astype(float)
@@ -94,6 +94,6 @@ def made_up(n_queries: int = 30, *, seed: int = 0) -> RankingDataset:
     return RankingDataset(features, relevance, offsets, np.arange(n_queries) + 100)
 
 
-def folds_of(data: RankingDataset, n: int = 2) -> list[Fold]:
-    """Some folds, cut at random."""
+def make_folds(data: RankingDataset, n: int = 2) -> list[Fold]:
+    """Split the data at random into train, validation and test, `n` times."""
     return [Fold(f"Fold{k}", *data.split(0.5, 0.2, random_state=k)) for k in range(1, n + 1)]

@@ -1,4 +1,4 @@
-"""The report in a real browser: what it shows, that it can be used, and that names stay text."""
+"""The report in a real browser: its content, its controls, and escaped names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def browser() -> Iterator[Any]:
     names = ("chromium", "chromium-browser", "google-chrome")
     chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
-        pytest.skip("there is no chromium on this machine; install one to test the page (apt: chromium)")
+        pytest.skip("chromium is not installed; install it to test the page (apt: chromium)")
     with playwright.sync_playwright() as running:
         opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
@@ -43,15 +43,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comparison(folder: Path) -> Comparison:
-    made = write_made_up_comparison(folder, rankers=RANKERS, n_folds=3, n_queries=30, mark=MARK)
+    comparison = write_made_up_comparison(folder, rankers=RANKERS, n_folds=3, n_queries=30, mark=MARK)
     write_made_up_studies(folder, mark=MARK)
     write_made_up_neighbours(folder, mark=MARK)
     write_report(folder)
-    return made
+    return comparison
 
 
-class Opened:
-    """A page and what went wrong on it."""
+class OpenPage:
+    """A page, its console messages and its requests."""
 
     def __init__(self, browser: Any, path: Path, **options: Any) -> None:
         self.page = browser.new_page(viewport={"width": options.pop("width", 1280), "height": 900}, **options)
@@ -64,43 +64,43 @@ class Opened:
         self.page.wait_for_selector("html[data-ready]", timeout=10_000)
 
     def texts(self, selector: str) -> list[str]:
-        """What a person reads there."""
+        """Return the visible texts of the elements."""
         return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
 
     def numbers(self, selector: str, attribute: str) -> list[float]:
-        """The numbers behind what is shown."""
+        """Return an attribute of the elements as numbers."""
         script = "(all, name) => all.map(one => Number(one.getAttribute(name)))"
         return list(self.page.locator(selector).evaluate_all(script, attribute))
 
     def drawing(self, selector: str) -> str:
-        """All that stands in the first such place."""
+        """Return the HTML of the first matching element."""
         return str(self.page.locator(selector).first.inner_html())
 
 
 @pytest.fixture
-def opened(browser: Any, folder: Path, comparison: Comparison) -> Iterator[Opened]:
-    page = Opened(browser, folder / "report.html")
+def opened(browser: Any, folder: Path, comparison: Comparison) -> Iterator[OpenPage]:
+    page = OpenPage(browser, folder / "report.html")
     yield page
     assert page.problems == []
     page.page.close()
 
 
-def test_it_loads_alone_without_a_word_on_the_console(opened: Opened, folder: Path) -> None:
+def test_it_loads_without_other_requests_or_console_messages(opened: OpenPage, folder: Path) -> None:
     assert opened.requests == [(folder / "report.html").as_uri()]
     sections = opened.texts("h2")
-    for name in ("All rankers", "Look at a query", "Learning curves", "Sensitivity on synthetic data"):
+    for name in ("All rankers", "Example queries", "Learning curves", "Sensitivity on synthetic data"):
         assert name in sections
     assert opened.page.locator("figure.chart svg").count() >= 9
 
 
-def test_the_numbers_are_those_of_the_results(opened: Opened, comparison: Comparison) -> None:
+def test_numbers_equal_the_results(opened: OpenPage, comparison: Comparison) -> None:
     for row, result in zip(
         opened.page.locator("table.sortable tbody tr").all(), comparison.rankers, strict=True
     ):
         measured = result.by("ndcg@10")
-        shown = row.locator("td").first
-        assert float(shown.get_attribute("data-value")) == measured.mean
-        assert shown.inner_text().startswith(f"{measured.mean:.3f} ± {measured.error:.3f}")
+        cell = row.locator("td").first
+        assert float(cell.get_attribute("data-value")) == measured.mean
+        assert cell.inner_text().startswith(f"{measured.mean:.3f} ± {measured.error:.3f}")
     best = comparison.best("ndcg@10")
     assert best is not None
     means = opened.numbers('[data-chart="standing"] g[data-ranker]', "data-mean")
@@ -109,11 +109,11 @@ def test_the_numbers_are_those_of_the_results(opened: Opened, comparison: Compar
     test = comparison.test("ndcg@10", "Delta", "Gamma")
     assert test is not None
     sign = 1 if test.first == best.ranker else -1
-    told = opened.texts('[data-text="difference"]')[0]
-    assert told.startswith(f"A − B = +{sign * test.difference:.4f} NDCG@10 over 90 queries")
+    text = opened.texts('[data-text="difference"]')[0]
+    assert text.startswith(f"A − B = +{sign * test.difference:.4f} NDCG@10 over 90 queries")
 
 
-def test_the_table_sorts_by_mouse_and_by_keyboard(opened: Opened) -> None:
+def test_the_table_sorts_by_mouse_and_keyboard(opened: OpenPage) -> None:
     header = opened.page.locator("table.sortable thead th").nth(1)
     column = "table.sortable tbody td:nth-child(2)"
     header.locator("button").click()
@@ -132,7 +132,7 @@ def test_the_table_sorts_by_mouse_and_by_keyboard(opened: Opened) -> None:
     assert opened.texts("table.sortable tbody th")[0] == "Alpha"
 
 
-def test_another_metric_changes_everything(opened: Opened, comparison: Comparison) -> None:
+def test_selecting_a_metric_changes_charts_and_verdict(opened: OpenPage, comparison: Comparison) -> None:
     before = opened.drawing('[data-chart="standing"]')
     opened.page.get_by_role("button", name="MAP", exact=True).first.click()
     assert opened.drawing('[data-chart="standing"]') != before
@@ -141,7 +141,7 @@ def test_another_metric_changes_everything(opened: Opened, comparison: Compariso
     assert "MAP" in opened.texts(".verdict:visible")[0]
 
 
-def test_the_pickers_change_the_plots(opened: Opened, comparison: Comparison) -> None:
+def test_selects_change_the_charts(opened: OpenPage, comparison: Comparison) -> None:
     before = {name: opened.drawing(f'[data-chart="{name}"]') for name in ("folds", "queries")}
     opened.page.locator('[data-pick="b"]').first.select_option("Alpha")
     opened.page.locator('[data-pick="a"]').first.select_option("Gamma")
@@ -167,20 +167,20 @@ def test_the_pickers_change_the_plots(opened: Opened, comparison: Comparison) ->
     assert opened.drawing("[data-curves] figure") != drawing
 
 
-def test_each_of_many_classes_has_its_colour(browser: Any, tmp_path: Path) -> None:
+def test_many_classes_have_different_colours(browser: Any, tmp_path: Path) -> None:
     (first, _) = write_made_up_neighbours(tmp_path)
     many = {**first, "classes": list(range(7, -1, -1)), "scores": list(range(8)), "r": [0.5] * 7}
     many["documents"], many["thresholds"] = [f"d{n}" for n in range(8)], []
     content = read_json(tmp_path / "neighbours.json")
     write_json({**content, "lists": [many]}, tmp_path / "neighbours.json")
-    seen = Opened(browser, write_report(tmp_path))
+    page = OpenPage(browser, write_report(tmp_path))
     script = "all => new Set(all.map(one => getComputedStyle(one).fill)).size"
-    assert seen.page.locator("[data-neighbours] circle").evaluate_all(script) == 7
-    assert seen.problems == []
-    seen.page.close()
+    assert page.page.locator("[data-neighbours] circle").evaluate_all(script) == 7
+    assert page.problems == []
+    page.page.close()
 
 
-def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) -> None:
+def test_neighbours_and_studies_show_their_values(opened: OpenPage, folder: Path) -> None:
     lists = read_json(folder / "neighbours.json")["lists"]
     section = 'main > [data-neighbours="0"]'
     assert opened.numbers(f"{section} circle", "data-r") == lists[0]["r"]
@@ -196,58 +196,56 @@ def test_neighbours_and_studies_show_their_values(opened: Opened, folder: Path) 
         "all => all.map(one => [...one.closest('svg').querySelectorAll('[data-line]')]"
         ".filter(line => one.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING).length)"
     )
-    words = opened.page.locator('[data-study-chart="noise"] text.on-lines')
-    assert words.evaluate_all(after) == [0, 0]  # no curve is drawn over them
+    texts = opened.page.locator('[data-study-chart="noise"] text.on-lines')
+    assert texts.evaluate_all(after) == [0, 0]  # no curve is drawn over the texts
 
 
 def test_a_single_document_has_no_neighbours(browser: Any, tmp_path: Path) -> None:
     one = {"query": "7", "documents": ["d"], "scores": [1.0], "classes": [0], "r": [], "thresholds": []}
     write_json({"ranker": "R", "lists": [one]}, tmp_path / "neighbours.json")
-    seen = Opened(browser, write_report(tmp_path))
-    assert seen.texts('[data-text="classes"]') == ["A single document has no neighbours."]
-    assert seen.texts("option") == ["7 (1 document)"]
-    assert seen.problems == []
-    seen.page.close()
+    page = OpenPage(browser, write_report(tmp_path))
+    assert page.texts('[data-text="classes"]') == ["A single document has no neighbours."]
+    assert page.texts("option") == ["7 (1 document)"]
+    assert page.problems == []
+    page.page.close()
 
 
 @pytest.mark.parametrize("means", [(0.97, 0.95, 0.78), (0.85, 0.84, 0.75), (0.84, 0.8, 0.4)])
-def test_the_papers_claims_do_not_cover_each_other(
-    browser: Any, tmp_path: Path, means: tuple[float, ...]
-) -> None:
+def test_the_papers_claims_do_not_do_overlap(browser: Any, tmp_path: Path, means: tuple[float, ...]) -> None:
     noise = zip((0, 0.25, 0.75), means, strict=True)
     points = [{"study": "noise", "value": s, "ranker": "R", "mean": m, "error": 0.01} for s, m in noise]
     write_json({"points": points, "claims": []}, tmp_path / "sensitivity.json")
-    seen = Opened(browser, write_report(tmp_path), width=390)
-    words = seen.page.locator('[data-study-chart="noise"] text.on-lines')
-    assert not _overlap(words.nth(0).bounding_box(), words.nth(1).bounding_box())
-    chart = seen.page.locator('[data-study-chart="noise"] svg').bounding_box()
-    for box in (words.nth(0).bounding_box(), words.nth(1).bounding_box()):
+    page = OpenPage(browser, write_report(tmp_path), width=390)
+    texts = page.page.locator('[data-study-chart="noise"] text.on-lines')
+    assert not _do_overlap(texts.nth(0).bounding_box(), texts.nth(1).bounding_box())
+    chart = page.page.locator('[data-study-chart="noise"] svg').bounding_box()
+    for box in (texts.nth(0).bounding_box(), texts.nth(1).bounding_box()):
         assert chart["y"] <= box["y"]
         assert box["y"] + box["height"] <= chart["y"] + 222  # above the axis
-    seen.page.close()
+    page.page.close()
 
 
-def test_words_on_charts_do_not_cover_each_other(browser: Any, tmp_path: Path) -> None:
+def test_labels_on_charts_do_not_do_overlap(browser: Any, tmp_path: Path) -> None:
     names = ["DirectRanker-paper", "AdaRank", "LambdaDirectRanker", "RankNet", "ListNet", "CoordinateAscent"]
     write_made_up_comparison(tmp_path, rankers=names, n_folds=2, n_queries=10)
-    seen = Opened(browser, write_report(tmp_path), width=390)
+    page = OpenPage(browser, write_report(tmp_path), width=390)
     left = 0
-    for group in seen.page.locator('[data-chart="time"] g[data-ranker]', has=seen.page.locator("text")).all():
+    for group in page.page.locator('[data-chart="time"] g[data-ranker]', has=page.page.locator("text")).all():
         point, name = (group.locator(kind).bounding_box() for kind in ("circle", "text"))
-        assert not _overlap(point, name)
+        assert not _do_overlap(point, name)
         left += name["x"] < point["x"] - 20
     assert left
-    seen.page.close()
+    page.page.close()
 
 
-def _overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+def _do_overlap(one: dict[str, float], other: dict[str, float]) -> bool:
     return all(
         one[start] < other[start] + other[size] and other[start] < one[start] + one[size]
         for start, size in (("x", "width"), ("y", "height"))
     )
 
 
-def test_documents_stand_in_the_order_of_both_rankers(opened: Opened, folder: Path) -> None:
+def test_documents_are_in_the_order_of_both_rankers(opened: OpenPage, folder: Path) -> None:
     opened.page.locator('[data-explorer] [data-pick="query"]').select_option(index=3)
     query = read_json(folder / "examples.json")["queries"][3]
     for which in ("a", "b"):
@@ -259,7 +257,7 @@ def test_documents_stand_in_the_order_of_both_rankers(opened: Opened, folder: Pa
         assert grades == [query["grades"][row] for row in rows]
 
 
-def test_why_one_before_another_sums_to_the_difference(opened: Opened, folder: Path) -> None:
+def test_contributions_sum_to_the_score_difference(opened: OpenPage, folder: Path) -> None:
     query = read_json(folder / "examples.json")["queries"][0]
     rows = query["explained"]
     pairs = list(combinations(rows, 2))
@@ -279,7 +277,7 @@ def test_why_one_before_another_sums_to_the_difference(opened: Opened, folder: P
         assert adds[:-1] == [sign * part for part in query["by"][name]["why"]["adds"][pair]]
 
 
-def test_documents_are_chosen_by_keyboard(opened: Opened) -> None:
+def test_documents_are_selected_by_keyboard(opened: OpenPage) -> None:
     buttons = opened.page.locator('[data-list="a"] button:enabled')
     before = opened.drawing(".why")
     for number in (2, 5):
@@ -289,7 +287,7 @@ def test_documents_are_chosen_by_keyboard(opened: Opened) -> None:
     assert opened.page.locator('[data-list="a"] button[aria-pressed="true"]').count() == 2
 
 
-def test_names_stay_text(opened: Opened) -> None:
+def test_names_are_escaped(opened: OpenPage) -> None:
     assert opened.page.title().startswith("made up <script>")
     assert opened.page.locator("img").count() == 0
     assert opened.page.locator("script").count() == 2
@@ -303,30 +301,30 @@ def test_names_stay_text(opened: Opened) -> None:
 def test_a_phone_does_not_scroll_sideways(
     browser: Any, folder: Path, comparison: Comparison, scheme: str
 ) -> None:
-    phone = Opened(browser, folder / "report.html", width=375, color_scheme=scheme)
+    phone = OpenPage(browser, folder / "report.html", width=375, color_scheme=scheme)
     assert phone.page.evaluate("document.documentElement.scrollWidth") <= 375
-    ground = phone.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    background = phone.page.evaluate("getComputedStyle(document.body).backgroundColor")
     ink = phone.page.evaluate("getComputedStyle(document.body).color")
-    dark, light = (ground, ink) if scheme == "dark" else (ink, ground)
+    dark, light = (background, ink) if scheme == "dark" else (ink, background)
     assert _brightness(light) - _brightness(dark) > 150
     assert phone.problems == []
     phone.page.close()
 
 
 def _brightness(colour: str) -> float:
-    parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    return sum(parts) / 3
+    channels = [float(channel) for channel in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    return sum(channels) / 3
 
 
-def test_a_phone_shows_the_values_of_features(browser: Any, folder: Path, comparison: Comparison) -> None:
-    phone = Opened(browser, folder / "report.html", width=375)
-    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+def test_a_phone_shows_feature_values(browser: Any, folder: Path, comparison: Comparison) -> None:
+    phone = OpenPage(browser, folder / "report.html", width=375)
+    overflowing = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
     assert phone.texts(".why .feature .quiet")
-    assert phone.page.locator(".why .feature").evaluate_all(cut) == []
+    assert phone.page.locator(".why .feature").evaluate_all(overflowing) == []
     phone.page.close()
 
 
-def test_print_shows_whole_lists(opened: Opened) -> None:
+def test_print_shows_whole_lists(opened: OpenPage) -> None:
     opened.page.emulate_media(media="print")
     script = "one => one.scrollHeight <= one.clientHeight + 1"
     assert opened.page.locator(".lists").first.evaluate(script)
@@ -336,7 +334,7 @@ def test_print_shows_whole_lists(opened: Opened) -> None:
 def test_a_printed_table_is_not_cut(browser: Any, tmp_path: Path) -> None:
     names = ["DirectRanker-paper", "LambdaDirectRanker", "CoordinateAscent"]
     write_made_up_comparison(tmp_path, rankers=names, n_folds=2, n_queries=10)
-    paper = Opened(browser, write_report(tmp_path), width=720)  # A4 less its margins
+    paper = OpenPage(browser, write_report(tmp_path), width=720)  # A4 without margins
     paper.page.emulate_media(media="print")
     assert paper.page.evaluate("document.documentElement.scrollWidth") <= 720
     paper.page.close()

@@ -1,4 +1,4 @@
-"""Reports of all kinds of folders: what is there is shown, what is missing is left out, mistakes are told."""
+"""Reports of all kinds of folders: results are shown, missing files are left out, and errors are clear."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from directranker import DirectRanker, Ensemble, StorageError, example_dataset
 from directranker.experiments.results import read_json, write_json, write_results
 from directranker.experiments.sensitivity import Setting
 from directranker.report import build_report, write_report
-from directranker.report.contents import CLAIMED_OF
+from directranker.report.contents import PAPER_N_TRAIN
 from directranker.report.figures import write_figures
-from directranker.report.verdicts import verdict
+from directranker.report.verdicts import build_verdict
 
 from made_up_results import write_made_up_comparison, write_made_up_neighbours, write_made_up_studies
 
 RANKERS = ["Alpha", "Beta", "Gamma"]
 
 
-def test_an_older_comparison_has_the_sections_that_it_can(tmp_path: Path) -> None:
+def test_an_older_comparison_has_fewer_sections(tmp_path: Path) -> None:
     write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
-    whole = build_report(tmp_path)
-    assert "data-explorer" in whole
+    complete = build_report(tmp_path)
+    assert "data-explorer" in complete
     for name in ("examples.json", "histories.json", "per_query.json"):
         (tmp_path / name).unlink()
-    part = build_report(tmp_path)
-    assert "All rankers" in part
+    partial = build_report(tmp_path)
+    assert "All rankers" in partial
     for section in ("data-explorer>", "data-curves>", 'data-chart="folds"'):
-        assert section in whole
-        assert section not in part
+        assert section in complete
+        assert section not in partial
 
 
 def test_examples_of_other_data_are_left_out(tmp_path: Path) -> None:
-    made = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
-    write_results(replace(made, request={**made.request, "data_fingerprint": "other"}), tmp_path)
+    comparison = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
+    write_results(replace(comparison, request={**comparison.request, "data_fingerprint": "other"}), tmp_path)
     assert "data-explorer>" not in build_report(tmp_path)
 
 
@@ -70,13 +70,13 @@ def test_learning_curves_of_saved_rankers(tmp_path: Path) -> None:
     assert [record["cost"] for record in trainings[1]["records"]] == expected
 
 
-def test_the_same_results_are_the_same_page(tmp_path: Path) -> None:
+def test_equal_results_give_equal_pages(tmp_path: Path) -> None:
     write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=20)
     page = write_report(tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
     assert build_report(tmp_path) == page
 
 
-def test_every_kind_of_result_has_its_figures(tmp_path: Path) -> None:
+def test_every_kind_of_result_has_figures(tmp_path: Path) -> None:
     write_made_up_comparison(tmp_path, rankers=["Alpha/..", "Beta"], n_folds=2, n_queries=20)
     write_made_up_studies(tmp_path)
     write_made_up_neighbours(tmp_path)
@@ -94,30 +94,34 @@ def test_every_kind_of_result_has_its_figures(tmp_path: Path) -> None:
 
 
 def test_verdicts(tmp_path: Path) -> None:
-    made = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=200)
-    best, second, third = sorted(made.rankers, key=lambda one: -(one.by("map").mean or 0))
+    comparison = write_made_up_comparison(tmp_path, rankers=RANKERS, n_folds=2, n_queries=200)
+    best, second, third = sorted(comparison.rankers, key=lambda one: -(one.by("map").mean or 0))
 
-    def with_p(p_second: float, p_third: float) -> str:
+    def verdict_with_p(p_second: float, p_third: float) -> str:
         p_of = {second.ranker: p_second, third.ranker: p_third}
         tests = tuple(
             replace(test, p_corrected=p_of.get(({test.first, test.second} - {best.ranker}).pop(), 1.0))
-            for test in made.tests
+            for test in comparison.tests
         )
-        found = verdict(replace(made, tests=tests), "map")
-        return f"{found.headline}. {found.lead} {found.is_clear}"
+        verdict = build_verdict(replace(comparison, tests=tests), "map")
+        return f"{verdict.headline}. {verdict.lead} {verdict.is_clear}"
 
-    assert with_p(0.0001, 0.01).startswith(f"{best.ranker} ranks best. ")
-    assert f"ahead of {second.ranker} (p < 0.001). The difference to every" in with_p(0.0001, 0.01)
-    level = with_p(0.2, 0.01)
-    assert "(p = 0.200)" in level
-    assert f"{second.ranker} cannot be told from it" in level
-    assert f"significantly better than {third.ranker}. False" in level
-    many = replace(
-        made, tests=(), rankers=(*made.rankers, *(replace(third, ranker=f"R{n}") for n in range(4)))
+    assert verdict_with_p(0.0001, 0.01).startswith(f"{best.ranker} ranks best. ")
+    assert f"ahead of {second.ranker} (p < 0.001). It is significantly better than every" in verdict_with_p(
+        0.0001, 0.01
     )
-    assert "and 3 others cannot be told from it" in verdict(many, "map").lead
-    alone = replace(made, rankers=(best,), tests=())
-    assert verdict(alone, "map").is_clear is None
+    tied = verdict_with_p(0.2, 0.01)
+    assert "(p = 0.200)" in tied
+    assert f"{second.ranker} is not significantly worse." in tied
+    assert f"significantly better than {third.ranker}. False" in tied
+    many = replace(
+        comparison,
+        tests=(),
+        rankers=(*comparison.rankers, *(replace(third, ranker=f"R{n}") for n in range(4))),
+    )
+    assert "and 3 others are not significantly worse." in build_verdict(many, "map").lead
+    alone = replace(comparison, rankers=(best,), tests=())
+    assert build_verdict(alone, "map").is_clear is None
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -129,14 +133,14 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     wrong = subprocess.run([*command, "empty"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (wrong.returncode, wrong.stdout) == (1, "")
-    assert wrong.stderr.startswith("directranker: empty holds no results; give a folder that compare")
+    assert wrong.stderr.startswith("directranker: empty has no results; pass a folder that compare")
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
-    with pytest.raises(NotADirectoryError, match="is no folder"):
+def test_broken_folders_raise(tmp_path: Path) -> None:
+    with pytest.raises(NotADirectoryError, match="is not a folder"):
         build_report(tmp_path / "missing")
     (tmp_path / "results.json").write_text("{")
-    with pytest.raises(StorageError, match="is no JSON"):
+    with pytest.raises(StorageError, match="is not JSON"):
         build_report(tmp_path)
     (tmp_path / "results.json").unlink()
     (tmp_path / "sensitivity.json").write_text('{"format": 9}')
@@ -154,23 +158,23 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         ("header.json", {"format": "directranker model"}, "ranker"),
     ],
 )
-def test_what_is_missing_is_named(file: str, content: dict[str, Any], missing: str, tmp_path: Path) -> None:
+def test_missing_entries_are_named(file: str, content: dict[str, Any], missing: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text(json.dumps({"format": 1, **content}))
-    with pytest.raises(StorageError, match=rf"{file}: is no whole .*'{missing}' is missing; .* again"):
+    with pytest.raises(StorageError, match=rf"{file}: is incomplete, '{missing}' is missing; .* again"):
         build_report(tmp_path)
 
 
-def test_a_ranker_cut_in_half_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_truncated_ranker_raises(tmp_path: Path) -> None:
     write_made_up_studies(tmp_path)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "header.json").write_text('{"format": "directranker mo')
-    with pytest.raises(StorageError, match=r"model.header\.json: is no JSON"):
+    with pytest.raises(StorageError, match=r"model.header\.json: is not JSON"):
         build_report(tmp_path)
 
 
-def test_studies_say_which_they_are_and_whether_they_are_smaller_than_the_papers(tmp_path: Path) -> None:
-    assert Setting().n_train == CLAIMED_OF
-    note = "The paper claims it of 100,000 training documents; here were 10,000."
+def test_studies_show_their_folder_and_whether_they_are_smaller_than_the_papers(tmp_path: Path) -> None:
+    assert Setting().n_train == PAPER_N_TRAIN
+    note = "The paper claims this for 100,000 training documents; this study has 10,000."
     write_made_up_studies(tmp_path)
     assert note not in build_report(tmp_path)
     assert "Sensitivity on synthetic data</h2>" in build_report(tmp_path)

@@ -105,14 +105,14 @@ def answer_and_print(
 ) -> None:
     """Run the comparison, or what is missing of it, and print what came out."""
     from directranker.cli.comparison_view import print_comparison
-    from directranker.experiments.folder import finished_comparison
+    from directranker.experiments.folder import load_finished_comparison
     from directranker.experiments.results import RESULTS
     from directranker.experiments.tables import TABLE_FORMATS
     from directranker.report.rendering import REPORT, write_report
 
     report = folder / REPORT
     digest = request.digest()
-    comparison = finished_comparison(folder, digest)
+    comparison = load_finished_comparison(folder, digest)
     if comparison is None:
         report.unlink(missing_ok=True)  # it tells of what was there before
         comparison = _run(request, digest, folder, workers, cluster)
@@ -159,9 +159,9 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
 
 def _print_status(folder: Path, *, as_json: bool) -> None:
     from directranker.cli.comparison_view import print_status
-    from directranker.experiments.folder import status_of
+    from directranker.experiments.folder import read_status
 
-    status = status_of(folder)
+    status = read_status(folder)
     if as_json:
         print_json({name: {"done": done, "total": total} for name, (done, total) in status.items()})
     else:

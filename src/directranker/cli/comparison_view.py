@@ -27,10 +27,10 @@ def print_comparison(comparison: Comparison, path: Path) -> None:
     """Print how well and how long, what the signs mean, and where the results are."""
     from rich.text import Text
 
-    from directranker.experiments.table_values import legend, protocol_of
+    from directranker.experiments.table_values import describe_protocol, legend
 
     out = console()
-    out.print(Text(protocol_of(comparison)))
+    out.print(Text(describe_protocol(comparison)))
     out.print(_score_table(comparison))
     for line in legend(comparison, best=BEST):
         out.print(Text(line, style="dim"))
@@ -61,9 +61,7 @@ def _score(cell: ScoreCell) -> Text:
     from directranker.experiments.table_values import SYMBOL
 
     return (
-        Text(f"{cell.text} {BEST}", "bold")
-        if cell.is_best
-        else Text(cell.text + f" {SYMBOL}" * cell.is_level)
+        Text(f"{cell.text} {BEST}", "bold") if cell.is_best else Text(cell.text + f" {SYMBOL}" * cell.is_tied)
     )
 
 

@@ -17,11 +17,11 @@ def compile_kernels() -> None:
 
     Example: `directranker compile`
     """
-    from directranker.experiments.first_compilation import compiling_works
+    from directranker.experiments.first_compilation import iter_compilation_tasks
 
     start = time.perf_counter()
     with console().status("compiling kernels") as status:
-        for name, work in compiling_works():
+        for name, work in iter_compilation_tasks():
             status.update(f"compiling the kernels of {name}")
             work()
     console().print(f"All kernels are compiled, in {time.perf_counter() - start:.0f} s.")

@@ -169,18 +169,24 @@ def _print(comparison: Comparison) -> None:
     from rich.table import Table
 
     from directranker.cli.comparison_view import BEST
-    from directranker.experiments.table_values import SYMBOL, ScoreCell, legend, protocol_of, score_table
+    from directranker.experiments.table_values import (
+        SYMBOL,
+        ScoreCell,
+        describe_protocol,
+        legend,
+        score_table,
+    )
 
     def emphasised(cell: ScoreCell) -> str:
         if cell.is_best:
             return f"[bold]{cell.text} {BEST}[/bold]"
-        return cell.text + f" {SYMBOL}" * cell.is_level
+        return cell.text + f" {SYMBOL}" * cell.is_tied
 
     header, rows = score_table(comparison, str, emphasised, lambda cell: cell.published)
     table = Table(*header, box=None, header_style="bold")
     for row in rows:
         table.add_row(*row)
-    console().print(protocol_of(comparison), highlight=False)
+    console().print(describe_protocol(comparison), highlight=False)
     console().print(table)
     for line in legend(comparison, best=BEST) if len(rows) > 1 else ():
         console().print(line, highlight=False)

@@ -93,14 +93,14 @@ def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
     from directranker.experiments.folder import NEIGHBOURS
     from directranker.experiments.results import write_json
     from directranker.figures import draw_neighbours, save_figure
-    from directranker.figures.style import ENDINGS
+    from directranker.figures.style import SUFFIXES
 
     out.mkdir(parents=True, exist_ok=True)
     plain = [one.to_dict() for one in lists]
     content = {"request": {"command": command_line()}, "environment": environment(workers=1)}
     write_json({**content, "ranker": title, "lists": plain}, out / NEIGHBOURS)
     drawing = draw_neighbours(plain[:1])
-    for ending in ENDINGS:
+    for ending in SUFFIXES:
         save_figure(drawing, (out / NEIGHBOURS).with_suffix(ending))
 
 

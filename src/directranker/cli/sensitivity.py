@@ -124,13 +124,13 @@ def _write_studies(plain: dict[str, Any], setting: dict[str, Any], out: Path, wo
     from directranker.experiments.folder import SENSITIVITY
     from directranker.experiments.results import write_json
     from directranker.figures import draw_studies, save_figure
-    from directranker.figures.style import ENDINGS
+    from directranker.figures.style import SUFFIXES
 
     asked = {"command": command_line(), **setting, "seeds": max(one["n_sets"] for one in plain["points"])}
     content = {"request": asked, "environment": environment(workers=workers), **plain}
     write_json(content, out / SENSITIVITY, indent=1)
     figure = draw_studies(plain["points"])
-    svg, _ = (save_figure(figure, (out / SENSITIVITY).with_suffix(ending)) for ending in ENDINGS)
+    svg, _ = (save_figure(figure, (out / SENSITIVITY).with_suffix(ending)) for ending in SUFFIXES)
     return svg
 
 

@@ -1,7 +1,7 @@
-"""Experiments: the paper's comparison of rankers, its significance, and its results as tables.
+"""Experiments: the paper's comparison of rankers, significance tests, and results as tables.
 
-Modules are imported where they are needed: a finished comparison is shown without the rankers being loaded.
+Modules are imported where they are used, so that a finished comparison is shown without loading the rankers.
 """
 
 PROCEDURE = "DirectRanker-procedure"
-"""The paper's DirectRanker of the studies on synthetic data, which depends on the data."""
+"""The paper's DirectRanker of the studies on synthetic data; its layers depend on the data."""

@@ -1,4 +1,4 @@
-"""What the paper says of its sensitivity studies, checked on points that were measured.
+"""The paper's claims about its sensitivity studies, checked on measured points.
 
 >>> points = [Point("noise", 0.0, "R", 0.98, 0.001, 5, 1.0), Point("noise", 0.75, "R", 0.85, 0.01, 5, 1.0)]
 >>> [(claim.text, claim.held) for claim in check_claims(points)]
@@ -14,7 +14,7 @@ from directranker.experiments.sensitivity import Point
 
 __all__ = ["Claim", "check_claims"]
 
-MARGINAL = 0.01  # of NDCG@20: what "decreases only marginally" is taken to mean, and more is a drop
+MAX_MARGINAL_DROP = 0.01  # of NDCG@20: our reading of "decreases only marginally"
 TRENDS = (
     ("classes", -1, "falls with the number of classes"),
     ("features", 1, "rises with the number of features"),
@@ -24,7 +24,7 @@ TRENDS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, whether it held, and by which figures."""
+    """A claim of the paper, whether it held, and the measured values."""
 
     ranker: str
     text: str
@@ -35,39 +35,39 @@ class Claim:
 def check_claims(points: Sequence[Point]) -> list[Claim]:
     """Check each claim whose points were measured, for each ranker.
 
-    A trend holds where the last value's mean lies beyond the first one's by more than both standard errors.
+    A trend holds if the means at the first and last value differ by more than the sum of their errors.
     """
     claims: list[Claim] = []
     for ranker in dict.fromkeys(point.ranker for point in points):
-        own = {(point.study, point.value): point for point in points if point.ranker == ranker}
+        by_value = {(point.study, point.value): point for point in points if point.ranker == ranker}
         for study, sign, text in TRENDS:
-            along = sorted((value, point) for (name, value), point in own.items() if name == study)
-            if len(along) > 1:
-                claims.append(_trend(ranker, text, sign, along[0][1], along[-1][1]))
-        claims += _noise_claims(ranker, own)
+            in_order = sorted((value, point) for (name, value), point in by_value.items() if name == study)
+            if len(in_order) > 1:
+                claims.append(_check_trend(ranker, text, sign, in_order[0][1], in_order[-1][1]))
+        claims += _check_noise_claims(ranker, by_value)
     return claims
 
 
-def _trend(ranker: str, text: str, sign: int, first: Point, last: Point) -> Claim:
+def _check_trend(ranker: str, text: str, sign: int, first: Point, last: Point) -> Claim:
     errors = [point.error for point in (first, last) if point.error == point.error]
     held = sign * (last.mean - first.mean) > sum(errors)
-    return Claim(ranker, text, held, f"{_figures(first)}, {_figures(last)}")
+    return Claim(ranker, text, held, f"{_format_point(first)}, {_format_point(last)}")
 
 
-def _noise_claims(ranker: str, own: dict[tuple[str, float], Point]) -> list[Claim]:
-    none, little, much = (own.get(("noise", sigma)) for sigma in (0.0, 0.25, 0.75))
+def _check_noise_claims(ranker: str, by_value: dict[tuple[str, float], Point]) -> list[Claim]:
+    none, little, much = (by_value.get(("noise", sigma)) for sigma in (0.0, 0.25, 0.75))
     claims = []
     if none is not None and little is not None:
-        text, held = "barely falls up to σ = 0.25", none.mean - little.mean < MARGINAL
-        claims.append(Claim(ranker, text, held, f"{_figures(none)}, {_figures(little)}"))
+        text, held = "barely falls up to σ = 0.25", none.mean - little.mean < MAX_MARGINAL_DROP
+        claims.append(Claim(ranker, text, held, f"{_format_point(none)}, {_format_point(little)}"))
     if little is not None and much is not None:
-        text, held = "drops for larger noise", little.mean - much.mean > MARGINAL
-        claims.append(Claim(ranker, text, held, f"{_figures(little)}, {_figures(much)}"))
+        text, held = "drops for larger noise", little.mean - much.mean > MAX_MARGINAL_DROP
+        claims.append(Claim(ranker, text, held, f"{_format_point(little)}, {_format_point(much)}"))
     if much is not None:
-        claims.append(Claim(ranker, "stays above 0.80 at σ = 0.75", much.mean > 0.80, _figures(much)))
+        claims.append(Claim(ranker, "stays above 0.80 at σ = 0.75", much.mean > 0.80, _format_point(much)))
     return claims
 
 
-def _figures(point: Point) -> str:
-    error = f" ± {point.error:.4f}" if point.n_sets > 1 else ""  # of a single data set there is none
+def _format_point(point: Point) -> str:
+    error = f" ± {point.error:.4f}" if point.n_sets > 1 else ""  # needs several data sets
     return f"{point.mean:.4f}{error} at {point.value:g}"

@@ -1,13 +1,13 @@
-"""Rankers compared as in the paper: the same folds, parameters chosen within each, and tests between them.
+"""Comparison of rankers as in the paper: same folds, parameters selected within each, significance tests.
 
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.experiments.protocol import by_protocol, rotated_folds
->>> folds = [by_protocol(fold, 2) for fold in rotated_folds(example_dataset(), n_folds=3)]
+>>> from directranker.experiments.protocol import apply_protocol, make_folds
+>>> folds = [apply_protocol(fold, 2) for fold in make_folds(example_dataset(), n_folds=3)]
 >>> quick = {"inner_folds": "validation", "seeds": 1, "workers": 1}
->>> found = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
->>> [result.ranker for result in found.rankers], found.best("map").ranker
+>>> comparison = compare_rankers(folds, rankers="RankSVM,AdaRank", metrics=["map"], **quick)
+>>> [result.ranker for result in comparison.rankers], comparison.best("map").ranker
 (['RankSVM', 'AdaRank'], 'RankSVM')
->>> [(test.first, test.second, test.p_corrected < 0.01) for test in found.tests]
+>>> [(test.first, test.second, test.p_corrected < 0.01) for test in comparison.tests]
 [('RankSVM', 'AdaRank', True)]
 """
 
@@ -21,35 +21,36 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
-from directranker.experiments.folder import JOBS, Request, write_planned, write_request
-from directranker.experiments.grids import as_grid
+from directranker.experiments.folder import JOBS, Request, write_job_keys, write_request
+from directranker.experiments.grids import resolve_grid
 from directranker.experiments.paired_tests import paired_tests
 from directranker.experiments.protocol import FoldedData, open_folds
 from directranker.experiments.published import PublishedValue, published_seconds, published_value
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     QueryValues,
     RankerResult,
     Timing,
     write_results,
 )
 from directranker.experiments.tables import write_tables
-from directranker.model_selection.fitting import in_json
+from directranker.model_selection.fitting import to_json
 from directranker.model_selection.nested import run_plan
 from directranker.model_selection.nested_result import FoldResult, NestedResult
 from directranker.model_selection.plan import Plan, RankerGrid
-from directranker.model_selection.progress import Report
-from directranker.model_selection.search import checked_metrics
+from directranker.model_selection.progress import ProgressCallback
+from directranker.model_selection.search import validate_metrics
+from directranker.model_selection.store import JobResult
 from directranker.rankers.registry import ALL, load_registry, select_rankers
 
-__all__ = ["compare_rankers", "entries_of", "run_request"]
+__all__ = ["build_ranker_grids", "compare_rankers", "run_request"]
 
 
 def compare_rankers(
@@ -64,23 +65,23 @@ def compare_rankers(
     out: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Compare rankers on the same folds.
 
     Parameters
     ----------
     folds
-        Data as `open_folds` gives it, or folds whose labels are binary already where they shall be.
+        Data as returned by `open_folds`, or folds; labels of folds are used as they are.
     rankers
-        Registered names, in a list or with commas between, or `"all"`.
+        Registered names, as a list or separated by commas, or `"all"`.
     grid
         `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values.
     metrics, inner_folds, seeds, convention, workers, cluster, progress
         See `nested_grid_search`.
     out
-        A folder, made where there is none, for finished trainings and for the results in all formats. The
-        same call with the same folder goes on where another one was stopped.
+        A folder for job results and for the comparison in all formats; created if missing. The same call with
+        the same folder resumes an interrupted comparison.
 
     """
     data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
@@ -90,9 +91,9 @@ def compare_rankers(
         "seeds": seeds,
         "convention": convention,
     }
-    plan = Plan(entries_of(rankers, grid), data.folds, **protocol)
-    asked = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
-    return _run(plan, data, asked, out=out, workers=workers, cluster=cluster, progress=progress)
+    plan = Plan(build_ranker_grids(rankers, grid), data.folds, **protocol)
+    settings = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
+    return _run(plan, data, settings, out=out, workers=workers, cluster=cluster, progress=progress)
 
 
 def run_request(
@@ -103,14 +104,14 @@ def run_request(
     command: str = "",
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """Run the jobs of a request that are missing in its folder, and write the results there."""
-    checked_metrics(request.metrics, request.convention)  # better known before an hour of reading
-    entries = entries_of(request.rankers, request.grid)
+    """Run the jobs of a request that its folder lacks, and write the results there."""
+    validate_metrics(request.metrics, request.convention)  # before an hour of reading data
+    entries = build_ranker_grids(request.rankers, request.grid)
     protocol: dict[str, Any] = {
         "metrics": request.metrics,
-        "inner_folds": _inner_folds(request.inner_folds),
+        "inner_folds": _parse_inner_folds(request.inner_folds),
         "seeds": request.seeds,
         "convention": request.convention,
     }
@@ -120,33 +121,33 @@ def run_request(
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_request(request, folder, command=command)
     source = {"data": str(Path(request.data).resolve()), "command": command}
-    asked = {**protocol, "grid_name": request.grid, **source}
+    settings = {**protocol, "grid_name": request.grid, **source}
     return _run(
-        plan, data, asked, out=folder, digest=digest, workers=workers, cluster=cluster, progress=progress
+        plan, data, settings, out=folder, digest=digest, workers=workers, cluster=cluster, progress=progress
     )
 
 
 def _run(
     plan: Plan,
     data: FoldedData,
-    asked: Mapping[str, Any],
+    settings: Mapping[str, Any],
     *,
     out: str | Path | None,
     digest: str = "",
     workers: int | None,
     cluster: str | None,
-    progress: Report | None,
+    progress: ProgressCallback | None,
 ) -> Comparison:
     folder = None if out is None else Path(out)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_planned(plan.job_keys(), folder)
+        write_job_keys(plan.job_keys(), folder)
     store = None if folder is None else folder / JOBS
     searches = run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
     fingerprint = hashlib.sha256("\n".join(plan.fingerprints.values()).encode()).hexdigest()
-    asked = {**asked, "metrics": list(plan.metrics), "data_fingerprint": fingerprint}
-    place = {**environment(workers=workers), "cluster": cluster}
-    comparison = _assembled(data, searches, asked, place, digest)
+    settings = {**settings, "metrics": list(plan.metrics), "data_fingerprint": fingerprint}
+    machine = {**environment(workers=workers), "cluster": cluster}
+    comparison = _assemble(data, searches, settings, machine, digest)
     if folder is not None:
         write_examples(data, searches, comparison, folder)
         write_tables(comparison, folder)
@@ -154,31 +155,33 @@ def _run(
     return comparison
 
 
-def _inner_folds(text: str) -> int | Literal["validation"]:
+def _parse_inner_folds(text: str) -> int | Literal["validation"]:
     if text == "validation":
         return "validation"
     if not text.isdigit():
-        raise ValueError(f"inner_folds is {text!r}; give a whole number from 2, or 'validation'")
+        raise ValueError(f"inner_folds is {text!r}; pass an integer of at least 2, or 'validation'")
     return int(text)
 
 
-def entries_of(rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]) -> list[RankerGrid]:
-    """What the search is asked for: each ranker with its grid."""
-    grids = as_grid(grid)
+def build_ranker_grids(
+    rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]
+) -> list[RankerGrid]:
+    """Build the entries of the search: each ranker with its grid."""
+    grids = resolve_grid(grid)
     return [RankerGrid(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
 
 
-def _assembled(
+def _assemble(
     data: FoldedData,
     searches: Mapping[str, NestedResult],
-    asked: Mapping[str, Any],
-    place: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    machine: Mapping[str, Any],
     digest: str,
 ) -> Comparison:
-    metrics = asked["metrics"]
-    published_as = data.published_as if asked["convention"] == "paper" else None
-    results = tuple(_ranker_result(search, published_as) for search in searches.values())
-    values = {metric: _query_values(metric, searches) for metric in metrics}
+    metrics = settings["metrics"]
+    published_as = data.published_as if settings["convention"] == "paper" else None
+    results = tuple(_build_ranker_result(search, published_as) for search in searches.values())
+    values = {metric: _collect_query_values(metric, searches) for metric in metrics}
     return Comparison(
         request={
             "name": data.name,
@@ -186,21 +189,21 @@ def _assembled(
             "origin": data.origin,
             "threshold": data.threshold,
             "rankers": list(searches),
-            **asked,
+            **settings,
         },
         rankers=results,
         tests=tuple(test for metric in metrics for test in paired_tests(results, values[metric])),
         environment={
-            **place,
-            "threads": max(cell.threads for search in searches.values() for cell in _cells(search)),
+            **machine,
+            "threads": max(job.threads for search in searches.values() for job in _list_jobs(search)),
         },
         digest=digest,
         per_query=tuple(values.values()),
     )
 
 
-def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:
-    measured = [_measured(search, metric) for metric in search.metrics]
+def _build_ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:
+    measured = [_build_metric_result(search, metric) for metric in search.metrics]
     if published_as is not None:
         measured = [
             replace(one, published=published_value(search.name, published_as, one.metric)) for one in measured
@@ -210,63 +213,67 @@ def _ranker_result(search: NestedResult, published_as: str | None) -> RankerResu
         description=load_registry()[search.name].description,
         n_candidates=len(search.candidates),
         measured=tuple(measured),
-        timing=_timing(search, published_seconds(search.name, published_as or "")),
+        timing=_average_times(search, published_seconds(search.name, published_as or "")),
     )
 
 
-def _measured(search: NestedResult, metric: str) -> Measured:
-    return Measured(
+def _build_metric_result(search: NestedResult, metric: str) -> MetricResult:
+    return MetricResult(
         metric=metric,
-        mean=_number(search.mean(metric)),
-        error=_number(search.standard_error(metric)),
-        folds=tuple(_fold_score(fold) for fold in search.of(metric)),
+        mean=_none_if_nan(search.mean(metric)),
+        error=_none_if_nan(search.standard_error(metric)),
+        folds=tuple(_build_fold_score(fold) for fold in search.fold_results(metric)),
     )
 
 
-def _fold_score(fold: FoldResult) -> FoldScore:
-    parameters = {name: in_json(value) for name, value in fold.parameters.items()}
+def _build_fold_score(fold: FoldResult) -> FoldScore:
+    parameters = {name: to_json(value) for name, value in fold.parameters.items()}
     scores = fold.scores
-    return FoldScore(fold.fold, _number(scores.mean()), tuple(map(_number, scores)), parameters)
+    return FoldScore(fold.fold, _none_if_nan(scores.mean()), tuple(map(_none_if_nan, scores)), parameters)
 
 
-def _number(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _cells(search: NestedResult) -> list[Any]:
-    return [cell for metric in search.metrics for fold in search.of(metric) for cell in fold.cells]
+def _list_jobs(search: NestedResult) -> list[JobResult]:
+    """List the results of all final fits."""
+    folds = [fold for metric in search.metrics for fold in search.fold_results(metric)]
+    return [job for fold in folds for job in fold.job_results]
 
 
-def _timing(search: NestedResult, published: PublishedValue | None) -> Timing:
-    """Of the final trainings: the mean over seeds and metrics first, then over the folds."""
+def _average_times(search: NestedResult, published: PublishedValue | None) -> Timing:
+    """Average the times of the final fits over seeds and metrics, then over folds."""
     fit, score = (
         np.mean([[times.mean() for times in seconds(metric)] for metric in search.metrics], axis=0)
         for seconds in (search.fit_seconds, search.score_seconds)
     )
-    cells = _cells(search)
+    jobs = _list_jobs(search)
     return Timing(
         fit_seconds=float(fit.mean()),
         fit_error=_standard_error(fit),
         score_seconds=float(score.mean()),
         score_error=_standard_error(score),
-        n_train=float(np.mean([cell.n_train for cell in cells])),
-        n_test=float(np.mean([cell.n_test for cell in cells])),
+        n_train=float(np.mean([job.n_train for job in jobs])),
+        n_test=float(np.mean([job.n_test for job in jobs])),
         published=published,
     )
 
 
-def _standard_error(values: NDArray[np.float64]) -> float | None:
+def _standard_error(values: FloatArray) -> float | None:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
-def _query_values(metric: str, searches: Mapping[str, NestedResult]) -> QueryValues:
-    of_first = next(iter(searches.values())).of(metric)
+def _collect_query_values(metric: str, searches: Mapping[str, NestedResult]) -> QueryValues:
+    folds = next(iter(searches.values())).fold_results(metric)
     return QueryValues(
         metric=metric,
-        folds=tuple(fold.fold for fold in of_first for _ in fold.query_ids),
-        queries=tuple(query for fold in of_first for query in fold.query_ids.tolist()),
+        folds=tuple(fold.fold for fold in folds for _ in fold.query_ids),
+        queries=tuple(query for fold in folds for query in fold.query_ids.tolist()),
         values={
-            name: tuple(_number(value) for fold in search.of(metric) for value in fold.per_query)
+            name: tuple(
+                _none_if_nan(value) for fold in search.fold_results(metric) for value in fold.per_query
+            )
             for name, search in searches.items()
         },
     )

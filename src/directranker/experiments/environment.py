@@ -1,4 +1,4 @@
-"""Where results were computed: the machine, its cores and the versions of what computes.
+"""The environment of results: the machine, its cores and the package versions.
 
 >>> sorted(environment(workers=2))
 ['cores', 'machine', 'python', 'versions', 'workers']
@@ -12,27 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from directranker._version import __version__
-from directranker.model_selection.fingerprints import VERSIONS_OF
-from directranker.model_selection.threads import cores_given
+from directranker.model_selection.fingerprints import VERSIONED_PACKAGES
+from directranker.model_selection.threads import count_cores
 
 __all__ = ["environment"]
 
 
 def environment(*, workers: int | None) -> dict[str, Any]:
-    """What a reader of timings and figures may want to know."""
+    """Describe the machine and the package versions, for readers of timings and scores."""
     return {
-        "machine": _processor(),
-        "cores": cores_given(),
-        "workers": min(workers or cores_given(), cores_given()),
+        "machine": _processor_name(),
+        "cores": count_cores(),
+        "workers": min(workers or count_cores(), count_cores()),
         "python": platform.python_version(),
-        "versions": {"directranker": __version__, **{name: version(name) for name in VERSIONS_OF}},
+        "versions": {"directranker": __version__, **{name: version(name) for name in VERSIONED_PACKAGES}},
     }
 
 
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")  # platform.processor() is empty on most Linux systems
-    if information.exists():
-        for line in information.read_text(errors="replace").splitlines():
+def _processor_name() -> str:
+    cpu_info = Path("/proc/cpuinfo")  # platform.processor() is empty on most Linux systems
+    if cpu_info.exists():
+        for line in cpu_info.read_text(errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

@@ -1,9 +1,9 @@
-"""All kernels compiled at once, for a machine or a container image whose first user should not wait.
+"""Compile all kernels at once, for a new machine or a container image.
 
-Kernels are compiled when they are first called, and kept beside the package. Here each ranker is fitted to
-some queries, and some text is read, inspected and measured, so that every later process finds them.
+Kernels are compiled on their first call and cached beside the package. These tasks fit each ranker to some
+queries, and read, inspect and evaluate some data, so that every later process finds the cached kernels.
 
->>> [name for name, work in compiling_works()][:2]
+>>> [name for name, task in iter_compilation_tasks()][:2]
 ['data and metrics', 'DirectRanker-paper']
 """
 
@@ -21,38 +21,38 @@ from directranker.data.letor import read_letor
 from directranker.data.letor.writing import write_letor
 from directranker.data.synthetic import example_dataset
 from directranker.metrics import CONVENTIONS, evaluate
-from directranker.model_selection.fitting import shortened
-from directranker.model_selection.jobs import configured
-from directranker.model_selection.metric_targets import trained_for
+from directranker.model_selection.fitting import shorten_training
+from directranker.model_selection.jobs import configure_ranker
+from directranker.model_selection.metric_targets import adapt_to_metric
 from directranker.rankers.registry import RankerEntry, load_registry
 
-__all__ = ["compiling_works"]
+__all__ = ["iter_compilation_tasks"]
 
 
-def compiling_works() -> Iterator[tuple[str, Callable[[], None]]]:
-    """What to do, by name; each work compiles the kernels that it calls."""
-    # So much that a DirectRanker has a teacher and tries encodings, that an Ensemble sees documents within
-    # their lists, and that a third of them is scored by kernels: fewer are scored without.
+def iter_compilation_tasks() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield names and functions; each function compiles the kernels that it calls."""
+    # Large enough for the DirectRanker's distillation and choice of encoding, for the per-query scores of an
+    # Ensemble, and for compiled scoring, which small data sets skip.
     data = example_dataset()
-    yield "data and metrics", partial(_read_and_measure, data)
+    yield "data and metrics", partial(_read_and_evaluate, data)
     for name, entry in load_registry().items():
         yield name, partial(_fit, entry, data)
 
 
-def _read_and_measure(data: RankingDataset) -> None:
+def _read_and_evaluate(data: RankingDataset) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "some.txt"
         write_letor(data, path)
-        some = read_letor(path)
-    inspect_dataset(some)
+        dataset = read_letor(path)
+    inspect_dataset(dataset)
     for n_classes in (None, 3):
-        class_boundaries(some.features[:, 0], n_classes)  # of the documents that a page shows
+        class_boundaries(dataset.features[:, 0], n_classes)  # as for the example queries of a report
     for convention in CONVENTIONS:
-        evaluate(some.relevance, some.features[:, 0], offsets=some.offsets, convention=convention)
+        evaluate(dataset.relevance, dataset.features[:, 0], offsets=dataset.offsets, convention=convention)
 
 
 def _fit(entry: RankerEntry, data: RankingDataset) -> None:
     train, vali = data.split(0.9, random_state=0)
     for metric in ("ndcg@10", "map"):
-        ranker = shortened(configured(trained_for(entry.make(), metric), {}, 0))
+        ranker = shorten_training(configure_ranker(adapt_to_metric(entry.make(), metric), {}, 0))
         ranker.fit(train, eval_set=vali).score(data)

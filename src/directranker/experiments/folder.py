@@ -1,19 +1,18 @@
-"""The folder of a comparison: what was asked for, how far it is, and whether its results are there already.
+"""The folder of a comparison: its request, its progress and its results.
 
-| file | holds |
+| file | content |
 |---|---|
-| `request.json` | what was asked for |
-| `planned.json` | the keys of all jobs, from which others see how far it is |
-| `jobs.sqlite` | every finished training |
+| `request.json` | the request |
+| `planned.json` | the keys of all jobs, from which other processes read the progress |
+| `jobs.sqlite` | the results of all finished jobs |
 | `results.json`, `per_query.json` | the comparison, once it is finished |
 | `results.csv`, `results.md`, `results.tex` | its tables |
 | `examples.json`, `histories.json` | some queries and all learning curves, for the report |
 
-A request has a digest of all that its results depend on: its parameters, the content of the data and of a
-grid file, our code, and the packages below. The finished results of the same request are shown without
-anything being loaded or computed again. Another request with the same folder shares the jobs that both need;
-the results are those of the last. Nothing here loads a ranker, so that the status can be asked
-for often.
+A request has a digest of everything that its results depend on: its parameters, the content of the data and
+of a grid file, our code, and the package versions. The finished results of the same request are shown without
+loading or computing anything. Another request with the same folder reuses the jobs that both need; the folder
+holds the results of the last request. Nothing here loads a ranker, so that the status can be polled.
 
 >>> request = Request("MQ2008", rankers="RankNet,LambdaMART")
 >>> request.grid, request.inner_folds
@@ -28,7 +27,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from directranker.data.files import write_atomically
 from directranker.errors import StorageError
@@ -42,11 +40,11 @@ __all__ = [
     "NEIGHBOURS",
     "SENSITIVITY",
     "TRAINING",
-    "VERSIONS_OF",
+    "VERSIONED_PACKAGES",
     "Request",
-    "finished_comparison",
-    "status_of",
-    "write_planned",
+    "load_finished_comparison",
+    "read_status",
+    "write_job_keys",
     "write_request",
 ]
 
@@ -58,14 +56,14 @@ PLANNED = "planned.json"
 REQUEST = "request.json"
 SENSITIVITY = "sensitivity.json"
 TRAINING = "training.json"
-# The packages that model_selection.fingerprints names too; loading that loads torch, seconds of it.
-VERSIONS_OF = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
+# As in model_selection.fingerprints, which would import torch.
+VERSIONED_PACKAGES = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
 BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Request:
-    """The words of a command: see `directranker compare --help`."""
+    """The options of a comparison; see `directranker compare --help`."""
 
     data: str
     rankers: str = "all"
@@ -78,65 +76,65 @@ class Request:
     folds: int = 5
 
     def digest(self) -> str:
-        """A checksum of all that the answer depends on."""
+        """Compute the checksum of everything that the results depend on."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
-        digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONS_OF).encode())
+        digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONED_PACKAGES).encode())
         for path in (Path(self.data).resolve(), Path(self.grid), Path(__file__).parents[1]):
-            for file in _files(path):
+            for file in _list_files(path):
                 digest.update(f"\n{file.relative_to(path)} {file.stat().st_size}\n".encode())
-                _add_content(digest, file)
+                _update_digest(digest, file)
         return digest.hexdigest()
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The file itself, or those in the folder that count."""
+def _list_files(path: Path) -> Iterator[Path]:
+    """Yield the file itself, or the files of the folder that are part of the digest."""
     if path.is_file():
         yield path
     elif path.is_dir():
-        # Beside folds there may be anything, even the results; of our own sources Python keeps caches.
+        # Results may be stored beside folds, and Python caches bytecode beside sources.
         inside = path.glob("Fold*/*") if any(path.glob("Fold*")) else path.rglob("*")
         yield from sorted(file for file in inside if file.is_file() and file.parent.name != "__pycache__")
 
 
-def _add_content(digest: Any, file: Path) -> None:
+def _update_digest(digest: hashlib._Hash, file: Path) -> None:
     with file.open("rb") as stream:
         while block := stream.read(BLOCK_BYTES):
             digest.update(block)
 
 
-def finished_comparison(folder: str | Path, digest: str) -> Comparison | None:
-    """The comparison in the folder if it answers the request of this digest."""
+def load_finished_comparison(folder: str | Path, digest: str) -> Comparison | None:
+    """Load the comparison of the folder if it has this digest; else return None."""
     if not (Path(folder) / RESULTS).is_file():
         return None
     try:
-        found = read_results(folder, per_query=False)
-    except StorageError:  # damaged or of another version; it will be written anew
+        comparison = read_results(folder, per_query=False)
+    except StorageError:  # damaged or of another version; it will be overwritten
         return None
-    return found if found.digest == digest else None
+    return comparison if comparison.digest == digest else None
 
 
 def write_request(request: Request, folder: str | Path, *, command: str) -> None:
-    """Keep the request beside its results, for people: what was asked for in this folder last."""
+    """Write the last request of this folder, for display."""
     with write_atomically(Path(folder) / REQUEST) as temporary:
         temporary.write_text(json.dumps({"command": command, **asdict(request)}, indent=2) + "\n")
 
 
-def write_planned(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
-    """Keep the keys of all jobs, as `Plan.job_keys` gives them."""
+def write_job_keys(planned: Mapping[str, Sequence[Sequence[str]]], folder: str | Path) -> None:
+    """Write the keys of all jobs as returned by `Plan.job_keys`."""
     with write_atomically(Path(folder) / PLANNED) as temporary:
         temporary.write_text(json.dumps(planned))
 
 
-def status_of(folder: str | Path) -> dict[str, JobCount]:
-    """How many cells of each ranker are finished, of the comparison last started with this folder."""
+def read_status(folder: str | Path) -> dict[str, JobCount]:
+    """Count the finished jobs of each ranker, for the comparison last started with this folder."""
     path = Path(folder) / PLANNED
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist; no comparison was started with this folder")
     try:
         planned = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise StorageError(f"{path} is no JSON ({error}); start the comparison again") from None
+        raise StorageError(f"{path} is not JSON ({error}); run the comparison again") from None
     if not (Path(folder) / JOBS).is_file():
-        return {ranker: JobCount(0, len(cells)) for ranker, cells in planned.items()}
+        return {ranker: JobCount(0, len(jobs)) for ranker, jobs in planned.items()}
     with JobStore(Path(folder) / JOBS) as store:
         return count_jobs(planned, store)

@@ -1,4 +1,4 @@
-r"""A grid from a file in TOML or YAML, or what is wrong with the file, in one line.
+r"""Parameter grids from TOML or YAML files; errors are one line.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -20,11 +20,11 @@ import yaml
 __all__ = ["parse_grid"]
 
 MAX_BYTES = 1 << 20
-MAX_DEPTH = 8  # a ranker's parameter's value, which may hold lists of lists
+MAX_DEPTH = 8  # ranker, parameter, value, which may be nested lists
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Plain YAML. Aliases and tags are refused: a few lines of them can stand for gigabytes."""
+    """Plain YAML without aliases and tags: a few lines of them can expand to gigabytes."""
 
     depth = 0
 
@@ -43,20 +43,20 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 def parse_grid(path: Path) -> Mapping[str, Any]:
-    """What the file says, by ranker; whether rankers and parameters exist is not looked at."""
+    """Parse the file into grids by ranker; rankers and parameters are not validated."""
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; give 'quick', 'paper' or a file that is there")
+        raise FileNotFoundError(f"{path} does not exist; pass 'quick', 'paper' or an existing file")
     with path.open("rb") as file:
-        written = file.read(MAX_BYTES + 1)
-    if len(written) > MAX_BYTES:
-        raise ValueError(f"{path}: is larger than {MAX_BYTES >> 20} MB; give a grid of rankers and values")
+        content_bytes = file.read(MAX_BYTES + 1)
+    if len(content_bytes) > MAX_BYTES:
+        raise ValueError(f"{path}: is larger than {MAX_BYTES >> 20} MB; pass a grid of rankers and values")
     try:
-        text = written.decode()
+        text = content_bytes.decode()
         content = tomllib.loads(text) if path.suffix.lower() == ".toml" else yaml.load(text, _Loader)  # noqa: S506
     except RecursionError:
         raise ValueError(f"{path}: values are nested too deeply") from None
     except (ValueError, yaml.YAMLError) as error:
         raise ValueError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping) or not content:
-        raise ValueError(f"{path}: names no ranker; write a ranker and, below it, values for its parameters")
+        raise ValueError(f"{path}: has no ranker; write a ranker and, below it, values for its parameters")
     return content

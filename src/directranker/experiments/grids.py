@@ -1,15 +1,15 @@
-"""Which parameters are tried for each ranker: the paper's grid, a quick one, or one from a file.
+"""Parameter grids of each ranker: the paper's, a quick one, or one from a file.
 
-`paper` searches what the paper searched for the DirectRanker, and the usual ranges of the others' own
-publications and of RankLib. `quick` leaves rankers at their defaults, where nothing has to be chosen and no
-inner fit is needed, and tries a few values for those that train in a blink. A file names rankers and the
-values of their parameters, in TOML or YAML; rankers that it does not name stay at their defaults:
+`paper` is the paper's grid for the DirectRanker, and the usual ranges of the original publications and of
+RankLib for the others. `quick` keeps most rankers at their defaults, which needs no inner fits, and has a few
+values for those that train fast. A TOML or YAML file lists rankers and the values of their parameters; other
+rankers keep their defaults:
 
     [DirectRanker]
     hidden_layers = [[64], [128]]
     dropout = [0.3, 0.5]
 
->>> named_grid("quick")["RankSVM"]
+>>> get_named_grid("quick")["RankSVM"]
 {'alpha': [0.01, 0.03, 0.1]}
 """
 
@@ -24,81 +24,81 @@ from directranker.experiments.grid_files import parse_grid
 from directranker.rankers.registry import Choices, find_ranker, load_registry
 from directranker.suggestions import describe_unknown_name
 
-__all__ = ["NAMES", "Grid", "as_grid", "named_grid"]
+__all__ = ["GRID_NAMES", "Grid", "get_named_grid", "resolve_grid"]
 
 Grid = Mapping[str, Choices | list[Choices]]
-"""By ranker: all combinations of the choices, or of each of several sets of choices."""
+"""By ranker, the values of each parameter, or several such grids."""
 
-# The comparison sets seeds, metrics and threads itself; the others change no result.
-_NOT_CHOSEN = ("random_state", "metric", "n_jobs", "device", "checkpoint", "progress", "callbacks")
+# The comparison sets seeds, metrics and threads; the others do not change the scores.
+_EXCLUDED_PARAMETERS = ("random_state", "metric", "n_jobs", "device", "checkpoint", "progress", "callbacks")
 
-NAMES = ("quick", "paper")
+GRID_NAMES = ("quick", "paper")
 
 
-def _of_registry(name: str) -> Grid:
+def _load_registered_grid(name: str) -> Grid:
     return MappingProxyType({ranker: entry.grids.get(name, {}) for ranker, entry in load_registry().items()})
 
 
-def _for_all(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
+def _add_missing_rankers(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
     return MappingProxyType({name: grid.get(name, {}) for name in load_registry()})
 
 
-def named_grid(name: str) -> Grid:
-    """A grid by its name.
+def get_named_grid(name: str) -> Grid:
+    """Return a grid by its name.
 
-    >>> named_grid("qick")
+    >>> get_named_grid("qick")
     Traceback (most recent call last):
     ValueError: grid 'qick' is unknown; did you mean 'quick'? Choose from 'quick', 'paper', or a .toml or
     .yaml file
     """
-    if name not in NAMES:
-        raise ValueError(f"{describe_unknown_name('grid', name, NAMES)}, or a .toml or .yaml file")
-    return _of_registry(name)
+    if name not in GRID_NAMES:
+        raise ValueError(f"{describe_unknown_name('grid', name, GRID_NAMES)}, or a .toml or .yaml file")
+    return _load_registered_grid(name)
 
 
-def as_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
-    """A grid by its name, from a file that ends in .toml, .yaml or .yml, or from a mapping; checked.
+def resolve_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
+    """Return a grid by its name, from a .toml, .yaml or .yml file, or from a mapping; raise if it is invalid.
 
-    >>> as_grid({"RankSVM": {"costs": ["hinge"]}})
+    >>> resolve_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
     ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'alpha',
     'cost', 'max_iter', 'pairs', 'reduction', 'tol', 'transform'
     """
     if isinstance(grid, Mapping):
-        return _for_all(_checked(grid, "the grid"))
+        return _add_missing_rankers(_validate_grid(grid, "the grid"))
     path = Path(grid)
     if path.suffix.lower() not in (".toml", ".yaml", ".yml"):
-        return named_grid(str(grid))
-    return _for_all(_checked(parse_grid(path), str(path)))
+        return get_named_grid(str(grid))
+    return _add_missing_rankers(_validate_grid(parse_grid(path), str(path)))
 
 
-def _checked(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
-    checked: dict[str, Choices | list[Choices]] = {}
+def _validate_grid(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
+    validated: dict[str, Choices | list[Choices]] = {}
     for ranker, choices in grid.items():
         if ranker not in load_registry():
             raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, load_registry())}")
         where = f"{source}, {ranker}"
         several = isinstance(choices, list)
-        sets = [_checked_choices(ranker, one, where) for one in (choices if several else [choices])]
-        checked[ranker] = sets if several else sets[0]
-    return checked
+        sets = [_validate_choices(ranker, one, where) for one in (choices if several else [choices])]
+        validated[ranker] = sets if several else sets[0]
+    return validated
 
 
-def _checked_choices(ranker: str, choices: Any, where: str) -> Choices:
+def _validate_choices(ranker: str, choices: Any, where: str) -> Choices:
     if not isinstance(choices, Mapping):
-        raise ValueError(f"{where}: has {choices!r}; give parameters, each with a list of values to try")
+        raise ValueError(f"{where}: is {choices!r}; pass parameters, each with a list of values")
     parameters = find_ranker(ranker).make().get_params()
-    known = sorted(name for name in parameters if name.rpartition("__")[2] not in _NOT_CHOSEN)
+    known = sorted(name for name in parameters if name.rpartition("__")[2] not in _EXCLUDED_PARAMETERS)
     for parameter, values in choices.items():
         if parameter not in known:
             raise ValueError(f"{where}: {describe_unknown_name('parameter', parameter, known)}")
         if not isinstance(values, list | tuple) or not values:
-            raise ValueError(f"{where}: {parameter} is {values!r}; give a list of values to try")
-    return {parameter: [_as_value(value) for value in values] for parameter, values in choices.items()}
+            raise ValueError(f"{where}: {parameter} is {values!r}; pass a list of values")
+    return {parameter: [_to_tuple(value) for value in values] for parameter, values in choices.items()}
 
 
-def _as_value(value: Any) -> Any:
-    """Layers are tuples in Python and lists in files; a result must not depend on where they came from."""
+def _to_tuple(value: Any) -> Any:
+    """Convert lists, such as layers from a file, to tuples as in Python code: keys must not differ."""
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_as_value(one) for one in value)
+        return tuple(_to_tuple(one) for one in value)
     return value

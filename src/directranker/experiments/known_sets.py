@@ -1,13 +1,13 @@
-"""Data sets known by name: from which label on a document is relevant, and whether the paper has figures.
+"""Known data sets: the lowest relevant label, and whether the paper has published values.
 
 The paper maps labels of 2 and more to relevant on MSLR-WEB10K, labels of 1 and more on MQ2007 and MQ2008. A
-folder `MQ2007-partial` has MQ2007's labels but is not MQ2007, so the published figures do not apply.
+folder `MQ2007-partial` has MQ2007's labels but is not MQ2007, so the published values do not apply.
 
->>> known_set("data/MSLR-WEB10K/Fold1/train.txt")
-KnownSet(name='MSLR-WEB10K', threshold=2.0, whole=True)
->>> known_set("data/MQ2007-partial")
-KnownSet(name='MQ2007', threshold=1.0, whole=False)
->>> known_set("my/table.parquet") is None
+>>> identify_dataset("data/MSLR-WEB10K/Fold1/train.txt")
+KnownDataset(name='MSLR-WEB10K', threshold=2.0, is_complete=True)
+>>> identify_dataset("data/MQ2007-partial")
+KnownDataset(name='MQ2007', threshold=1.0, is_complete=False)
+>>> identify_dataset("my/table.parquet") is None
 True
 """
 
@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KnownSet", "known_set"]
+__all__ = ["KnownDataset", "identify_dataset"]
 
 _NAMES = {
     r"(?:mslr[-_ ]?)?web10k": ("MSLR-WEB10K", 2.0),
@@ -28,31 +28,31 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class KnownSet:
-    """A data set by its usual name."""
+class KnownDataset:
+    """A known data set."""
 
     name: str
     threshold: float
     """The lowest label that the paper counts as relevant."""
-    whole: bool
-    """Whether the folder's name is the set's own, and not that of a part or a variant of it."""
+    is_complete: bool
+    """Whether the folder's name is the data set's own, not that of a subset or variant."""
 
 
-def known_set(path: str | Path) -> KnownSet | None:
-    """Recognise a data set by the name of its file or folder, or of the nearest known folder above."""
+def identify_dataset(path: str | Path) -> KnownDataset | None:
+    """Identify a data set by the name of its file or folder, or of the nearest parent with a known name."""
     path = Path(path).absolute()
-    for place in (path, *path.parents):
-        # A dot may belong to an ending, as in MQ2008.parquet, or to a version, which makes it a variant.
-        name = place.name.lower() if place.is_dir() else place.name.lower().partition(".")[0]
-        found = _by_name(name)
-        if found is not None:
-            return found
+    for candidate in (path, *path.parents):
+        # A dot may start a suffix, as in MQ2008.parquet, or a version, which makes it a variant.
+        name = candidate.name.lower() if candidate.is_dir() else candidate.name.lower().partition(".")[0]
+        known = _match_name(name)
+        if known is not None:
+            return known
     return None
 
 
-def _by_name(name: str) -> KnownSet | None:
+def _match_name(name: str) -> KnownDataset | None:
     for pattern, (usual, threshold) in _NAMES.items():
         match = re.match(pattern + r"(?![0-9a-z])", name)
         if match:
-            return KnownSet(usual, threshold, whole=match.end() == len(name))
+            return KnownDataset(usual, threshold, is_complete=match.end() == len(name))
     return None

@@ -1,4 +1,4 @@
-"""What a ranker says of neighbours in the list that it sorted: r(d_n, d_{n+1}), beside the true classes.
+"""Neighbours in a sorted list: r(d_n, d_{n+1}) of consecutive documents, and their true classes.
 
 Section "Comparing Neighbors in a Sorted List" of the paper: r peaks where relevance classes change.
 
@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import BoolArray, FloatArray, IntArray
 from directranker.classification import Boundaries, class_boundaries
 from directranker.data.dataset import RankingDataset
 from directranker.rankers.base import Ranker
@@ -30,39 +29,39 @@ __all__ = ["Neighbours", "compare_neighbours"]
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The documents of one query, best first, and how the ranker compares each with the next."""
+    """The documents of one query, best first, and r of each with the next."""
 
     query: str
     rows: IntArray
-    """Where each document stands among the query's, from 0."""
+    """The row of each document within the query, from 0."""
     documents: tuple[str, ...]
-    """Their ids; their rows in words where they have none."""
-    scores: NDArray[np.float64]
-    classes: NDArray[np.float64]
+    """Document ids, or names such as `row 3` if the data has none."""
+    scores: FloatArray
+    classes: FloatArray
     """The true labels."""
-    steps: NDArray[np.float64]
-    """r(d_n, d_{n+1}), one less than there are documents; never below 0."""
+    steps: FloatArray
+    """r(d_n, d_{n+1}), (n_documents − 1,); never negative."""
     boundaries: Boundaries
-    """Where classes change to judge by the scores alone."""
+    """The class boundaries found from the scores alone."""
 
     @property
-    def changes(self) -> NDArray[np.bool_]:
-        """Between which neighbours the true class changes."""
+    def changes(self) -> BoolArray:
+        """Whether the true class changes between neighbours."""
         return np.not_equal(self.classes[:-1], self.classes[1:])
 
     @property
-    def peaks(self) -> NDArray[np.bool_]:
-        """Between which neighbours a boundary was found."""
-        found = self.boundaries.classes_of(self.scores)
-        return np.not_equal(found[:-1], found[1:])
+    def peaks(self) -> BoolArray:
+        """Whether a boundary was found between neighbours."""
+        predicted = self.boundaries.classes_of(self.scores)
+        return np.not_equal(predicted[:-1], predicted[1:])
 
     def mean_steps(self) -> tuple[float, float]:
-        """The mean r between neighbours of different classes and of the same class; nan where none are."""
+        """Return the mean r of neighbours of different classes and of the same class; nan if none."""
         different, same = self.steps[self.changes], self.steps[~self.changes]
         return _mean(different), _mean(same)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """Convert to a dictionary of JSON values."""
         return {
             "query": self.query,
             "documents": list(self.documents),
@@ -86,49 +85,49 @@ def compare_neighbours(
     ranker
         Any fitted ranker.
     data
-        Its documents are sorted by query.
+        The data set with the query.
     query
-        The id of the query; the first one unless given.
+        The id of the query; by default the first one with documents.
     n_classes
-        How many classes to look for by score; as many as can be told apart unless given.
+        The number of classes to find from the scores; by default as many as can be distinguished.
 
     """
-    one = data.select([_number_of(query, data)])
-    scores = ranker.predict(one).astype(np.float64)
+    documents = data.select([_find_query(query, data)])
+    scores = ranker.predict(documents).astype(np.float64)
     order = np.argsort(-scores, kind="stable")
-    ids = one.document_ids
+    ids = documents.document_ids
     names = [f"row {row + 1}" for row in order] if ids is None else [str(ids[row]) for row in order]
     in_order = scores[order]
     return Neighbours(
-        query=str(one.query_ids[0]),
+        query=str(documents.query_ids[0]),
         rows=order,
         documents=tuple(names),
         scores=in_order,
-        classes=one.relevance[order],
-        # On scores of the whole list: a part of it would be another list to transforms that work per query.
+        classes=documents.relevance[order],
+        # On scores of the whole query: transforms that work per query would change on a subset.
         steps=ranker._compare(in_order[:-1], in_order[1:]),
-        boundaries=_boundaries(scores, n_classes, str(one.query_ids[0])),
+        boundaries=_find_boundaries(scores, n_classes, str(documents.query_ids[0])),
     )
 
 
-def _boundaries(scores: NDArray[np.float64], n_classes: int | None, query: str) -> Boundaries:
+def _find_boundaries(scores: FloatArray, n_classes: int | None, query: str) -> Boundaries:
     try:
         return class_boundaries(scores, n_classes)
     except ValueError as error:
         raise ValueError(f"query {query}: {error}") from None
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _number_of(query: str | None, data: RankingDataset) -> int:
+def _find_query(query: str | None, data: RankingDataset) -> int:
     if not data.n_documents:
-        raise ValueError("the data set has no documents; there is nothing to sort")
+        raise ValueError("the data set has no documents; pass one with documents")
     if query is None:
         return int(np.flatnonzero(np.diff(data.offsets))[0])
-    found = np.flatnonzero(data.query_ids.astype(str) == str(query))
-    if not len(found):
+    matches = np.flatnonzero(data.query_ids.astype(str) == str(query))
+    if not len(matches):
         first = ", ".join(map(str, data.query_ids[:3]))
         raise ValueError(f"no query is called {query!r}; the first of {data.n_queries} are {first}")
-    return int(found[0])
+    return int(matches[0])

@@ -1,8 +1,8 @@
-"""Which rankers of a comparison differ, from their values of the same queries.
+"""Significance tests between all pairs of rankers of a comparison.
 
 >>> by_ranker = {"A": (0.9, 0.8, 0.7, 0.6), "B": (0.5, 0.5, 0.4, 0.4)}
 >>> values = QueryValues("map", ("1",) * 4, (1, 2, 3, 4), by_ranker)
->>> rankers = [RankerResult(name, "", 1, (Measured("map", 0.75, None, ()),)) for name in "AB"]
+>>> rankers = [RankerResult(name, "", 1, (MetricResult("map", 0.75, None, ()),)) for name in "AB"]
 >>> [(test.first, test.second, test.p_value) for test in paired_tests(rankers, values)]
 [('A', 'B', 0.125)]
 """
@@ -15,14 +15,14 @@ from itertools import combinations
 
 import numpy as np
 
-from directranker.experiments.results import Measured, PairedTest, QueryValues, RankerResult
-from directranker.experiments.significance import holm_corrected, randomisation_tests, sigma_between
+from directranker.experiments.results import MetricResult, PairedTest, QueryValues, RankerResult
+from directranker.experiments.significance import apply_holm_correction, randomisation_tests, sigma_distance
 
 __all__ = ["paired_tests"]
 
 
 def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[PairedTest]:
-    """Every pair of rankers by one metric."""
+    """Test every pair of rankers by one metric."""
     pairs = list(combinations(results, 2))
     if not pairs:
         return []
@@ -30,9 +30,9 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
     differences = np.array([columns[one.ranker] - columns[other.ranker] for one, other in pairs])
     counted = differences[:, ~np.isnan(differences).any(axis=0)]
     if not counted.shape[1]:
-        return []  # no query counts, so nothing can be told apart
+        return []  # no query counts
     p_values = randomisation_tests(counted)
-    corrected = holm_corrected(p_values)
+    corrected = apply_holm_correction(p_values)
     return [
         PairedTest(
             metric=values.metric,
@@ -41,14 +41,14 @@ def paired_tests(results: Sequence[RankerResult], values: QueryValues) -> list[P
             difference=float(counted[number].mean()),
             p_value=float(p_values[number]),
             p_corrected=float(corrected[number]),
-            sigma=_sigma(one.by(values.metric), other.by(values.metric)),
+            sigma=_compute_sigma(one.by(values.metric), other.by(values.metric)),
         )
         for number, (one, other) in enumerate(pairs)
     ]
 
 
-def _sigma(one: Measured, other: Measured) -> float | None:
+def _compute_sigma(one: MetricResult, other: MetricResult) -> float | None:
     if one.mean is None or other.mean is None or one.error is None or other.error is None:
         return None
-    sigma = sigma_between(one.mean, one.error, other.mean, other.error)
+    sigma = sigma_distance(one.mean, one.error, other.mean, other.error)
     return None if math.isnan(sigma) else sigma

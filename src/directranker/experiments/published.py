@@ -1,8 +1,8 @@
-"""The figures that the paper published, as data: Table 1 (how well) and Table 2 (how long).
+"""The published values of the paper: Table 1 (scores) and Table 2 (training times).
 
 Köppel, Segner, Wagener, Pensel, Karwath, Kramer: Pairwise Learning to Rank by Neural Networks Revisited.
-Labels are binarised, queries without a relevant document left out, and values are means over five folds with
-their standard errors. Some cannot be compared with a run of one's own; their `note` says why.
+Labels are binarised, queries without a relevant document are left out, and values are means over five folds
+with standard errors. Some are not comparable with a new run; their `note` says why.
 
 >>> published_value("LambdaMART", "MQ2008", "ndcg@10")
 PublishedValue(mean=0.723, error=0.007, note='')
@@ -25,7 +25,7 @@ PUBLISHED_METRICS = ("ndcg@10", "map")
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A mean with its standard error, and why it is not comparable, if it is not.
+    """A mean with its standard error, and a note if it is not comparable.
 
     >>> PublishedValue(0.72, 0.012).comparable
     True
@@ -37,18 +37,18 @@ class PublishedValue:
 
     @property
     def comparable(self) -> bool:
-        """Whether the same protocol should give about the same value."""
+        """Whether a run by the same protocol should give about the same value."""
         return not self.note
 
 
-OTHER_RULES = (
-    "taken by the paper from Ibrahim and Landa-Silva 2018, who measure by other rules; not comparable"
+OTHER_EVALUATION = (
+    "taken by the paper from Ibrahim and Landa-Silva 2018, who evaluate differently; not comparable"
 )
 _NO_PREPROCESSING = (
     "RankLib without the DirectRanker's preprocessing; the authors' later run with it gives {:.3f}; "
     "not comparable"
 )
-ANOTHER_MACHINE = "on the authors' machine; not comparable with seconds of another"
+OTHER_MACHINE = "on the authors' machine; not comparable with times on another"
 
 _Row = tuple[tuple[float, float | None], tuple[float, float | None]]
 
@@ -86,7 +86,7 @@ _TABLE_1: Mapping[str, Mapping[str, _Row]] = {
     },
 }
 
-_FROM_ELSEWHERE = ("ESRank", "IESRRank", "IESVMRank")
+_FROM_OTHER_PAPER = ("ESRank", "IESRRank", "IESVMRank")
 
 # The authors' later run on MSLR-WEB10K with the DirectRanker's preprocessing: NDCG@10 and MAP.
 _LATER_RUN: Mapping[str, tuple[float, float]] = {"RankNet": (0.433, 0.353), "ListNet": (0.434, 0.358)}
@@ -107,7 +107,7 @@ _TABLE_2: Mapping[str, tuple[float, float | None]] = MappingProxyType(
 
 
 def published_value(ranker: str, data: str, metric: str) -> PublishedValue | None:
-    """What Table 1 says about a ranker on a data set; None where it says nothing.
+    """Return the value of Table 1 for a ranker on a data set; None if it has none.
 
     >>> published_value("RankNet", "MSLR-WEB10K", "map").note
     "RankLib without the DirectRanker's preprocessing; the authors' later run with it gives 0.353; not
@@ -119,19 +119,19 @@ def published_value(ranker: str, data: str, metric: str) -> PublishedValue | Non
     if row is None or metric not in PUBLISHED_METRICS:
         return None
     column = PUBLISHED_METRICS.index(metric)
-    return PublishedValue(*row[column], note=_note(ranker, data, column))
+    return PublishedValue(*row[column], note=_find_note(ranker, data, column))
 
 
 def published_seconds(ranker: str, data: str) -> PublishedValue | None:
-    """How long Table 2 says that the training on a fold took; None where it says nothing."""
+    """Return the training time of Table 2 for a ranker on a data set; None if it has none."""
     if data != "MSLR-WEB10K" or ranker not in _TABLE_2:
         return None
-    return PublishedValue(*_TABLE_2[ranker], note=ANOTHER_MACHINE)
+    return PublishedValue(*_TABLE_2[ranker], note=OTHER_MACHINE)
 
 
-def _note(ranker: str, data: str, column: int) -> str:
-    if ranker in _FROM_ELSEWHERE:
-        return OTHER_RULES
+def _find_note(ranker: str, data: str, column: int) -> str:
+    if ranker in _FROM_OTHER_PAPER:
+        return OTHER_EVALUATION
     if data == "MSLR-WEB10K" and ranker in _LATER_RUN:
         return _NO_PREPROCESSING.format(_LATER_RUN[ranker][column])
     return ""

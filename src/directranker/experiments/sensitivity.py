@@ -1,8 +1,8 @@
-"""How well a ranker does on synthetic data of different kinds: the paper's four studies.
+"""The paper's four sensitivity studies: the quality of a ranker on synthetic data with varied properties.
 
-Section "Synthetic Data Generation and Evaluation": one property of the data changes, the others stay. For
-each value a training and a test set are made, a ranker is trained, 50 to 150 random test documents are sorted
-and measured by NDCG@20, 50 times; all that on several data sets, which gives a mean and its standard error.
+Section "Synthetic Data Generation and Evaluation": one property of the data varies, the others are fixed. For
+each value, a training and a test set are generated, a ranker is trained, and NDCG@20 is computed on 50 random
+subsets of 50 to 150 test documents; several data sets give a mean and its standard error.
 
 >>> small = Setting(n_classes=3, n_features=5, n_train=300, n_test=200)
 >>> from directranker.rankers import RankSVM
@@ -24,20 +24,21 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from directranker.arrays import FloatArray
 from directranker.data.files import Progress, ignore_progress
 from directranker.data.synthetic import make_synthetic
 from directranker.errors import TrainingWarning
 from directranker.experiments import PROCEDURE
 from directranker.metrics import Metric
-from directranker.model_selection.digests import describe, digest_of
+from directranker.model_selection.digests import compute_digest, describe
 from directranker.model_selection.fingerprints import environment_fingerprint
-from directranker.model_selection.fitting import without_bar
-from directranker.model_selection.jobs import configured
+from directranker.model_selection.fitting import disable_progress_bars
+from directranker.model_selection.jobs import configure_ranker
 from directranker.model_selection.store import JobResult, JobStore
-from directranker.model_selection.threads import cores_given, limited_threads, set_threads, threads_each
-from directranker.model_selection.workers import results_of_processes
+from directranker.model_selection.threads import count_cores, limit_threads, set_threads, threads_per_worker
+from directranker.model_selection.workers import run_in_process_pool
 from directranker.rankers import DirectRanker
 from directranker.rankers.registry import load_registry
 from directranker.suggestions import describe_unknown_name
@@ -50,17 +51,17 @@ __all__ = [
     "STUDIES",
     "Point",
     "Setting",
-    "drawn_values",
+    "make_study_ranker",
+    "measure_random_subsets",
     "measure_setting",
     "run_studies",
-    "study_ranker",
 ]
 
 METRIC = Metric.parse("ndcg@20", convention="graded")
-FORMAT = 1  # raised when the procedure changes, so that older results are not taken for new ones
-N_DRAWS, MIN_DRAWN, MAX_DRAWN = 50, 50, 150
-# The paper does not say. Of lists that see as many documents in all, long ones are the quickest and at least
-# as good: `benchmarks/sensitivity_benchmark.py sizes` has the table.
+FORMAT = 1  # raised when the procedure changes, so that older results are not reused
+N_SUBSETS, MIN_DOCUMENTS, MAX_DOCUMENTS = 50, 50, 150
+# The paper does not specify these. For the same total number of documents, long lists are the fastest and at
+# least as good: see `benchmarks/sensitivity_benchmark.py sizes`.
 LIST_SIZE, N_STEPS = 2000, 500
 
 
@@ -74,42 +75,42 @@ class Setting:
     n_train: int = 100_000
     n_test: int = 10_000
     noisy_test: bool = True
-    """Whether the noise falls on the test labels too, as the paper makes its test sets.
+    """Whether the test labels are noisy too, as in the paper.
 
-    Against true labels the question is how well a ranker finds the true order; against noisy ones even the
-    true order does not reach 1.
+    True labels measure how well a ranker recovers the true order; with noisy labels even the true order does
+    not reach 1.
     """
 
 
 @dataclass(frozen=True)
 class Study:
-    """Which property changes, and through which values."""
+    """The property that a study varies, and its values."""
 
     field: str
     values: tuple[float, ...]
     quick: tuple[float, ...]
-    """For a first look."""
-    least: int = 0
+    """Fewer values, for a first result."""
+    min_value: int = 0
 
-    def checked(self, value: float) -> float:
-        """The value as the setting takes it: whole, but for noise, and not below the least.
+    def validate(self, value: float) -> float:
+        """Return the value as an integer, or as a float for noise; raise if it is not valid.
 
-        >>> STUDIES["size"].checked(1e3)
+        >>> STUDIES["size"].validate(1e3)
         1000
         """
         if self.field == "noise":
             return float(value)
-        if not math.isfinite(value) or value != int(value) or value < self.least:
-            raise ValueError(f"{self.field} is {value:g}; give a whole number of at least {self.least}")
+        if not math.isfinite(value) or value != int(value) or value < self.min_value:
+            raise ValueError(f"{self.field} is {value:g}; pass an integer of at least {self.min_value}")
         return int(value)
 
 
 STUDIES: Mapping[str, Study] = MappingProxyType(
     {
-        "classes": Study("n_classes", (2, 3, 4, 5, 7, 10, 15, 20), (2, 5, 10), least=2),
-        "features": Study("n_features", (5, 10, 20, 30, 50, 70, 100), (10, 30, 70), least=1),
+        "classes": Study("n_classes", (2, 3, 4, 5, 7, 10, 15, 20), (2, 5, 10), min_value=2),
+        "features": Study("n_features", (5, 10, 20, 30, 50, 70, 100), (10, 30, 70), min_value=1),
         "noise": Study("noise", (0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0), (0, 0.25, 0.75)),
-        "size": Study("n_train", (1000, 3000, 10_000, 30_000, 100_000), (1000, 10_000), least=10),
+        "size": Study("n_train", (1000, 3000, 10_000, 30_000, 100_000), (1000, 10_000), min_value=10),
     }
 )
 
@@ -126,13 +127,13 @@ class Point:
     """nan with a single data set."""
     n_sets: int
     seconds: float
-    """The mean time of a training."""
+    """The mean training time."""
 
 
-def study_ranker(name: str, setting: Setting) -> Any:
-    """The ranker of this name; the paper's has layers of 70 and of as many neurons as there are classes.
+def make_study_ranker(name: str, setting: Setting) -> Any:
+    """Create the ranker of this name; the paper's has layers of 70 and of `n_classes` neurons.
 
-    >>> study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
+    >>> make_study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
     (70, 3)
     """
     if name == PROCEDURE:
@@ -153,34 +154,34 @@ def study_ranker(name: str, setting: Setting) -> Any:
 
 def measure_setting(
     setting: Setting, ranker: Any, *, seed: int, query_size: tuple[int, int] | None = None
-) -> tuple[NDArray[np.float64], float]:
-    """NDCG@20 of each draw from the test set, and the seconds of the training."""
-    made = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
+) -> tuple[FloatArray, float]:
+    """Train a ranker; return NDCG@20 of each random subset of the test set, and the training time."""
+    data = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)
     start = time.perf_counter()
-    # A training that was stopped is no result, and how each of many ended is not told.
+    # An interrupted training is not a result, and there are too many trainings for warnings.
     with raise_interrupts(), warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
-        fitted = without_bar(configured(ranker, {}, seed)).fit(made.train)
+        fitted = disable_progress_bars(configure_ranker(ranker, {}, seed)).fit(data.train)
     seconds = time.perf_counter() - start
-    # The test set is one list, however the training set is dealt.
-    relevance, scores = made.test.relevance, fitted.predict(made.test.features)
-    return drawn_values(relevance, scores, seed), seconds
+    # The test set is one query, even if the training set has several.
+    relevance, scores = data.test.relevance, fitted.predict(data.test.features)
+    return measure_random_subsets(relevance, scores, seed), seconds
 
 
-def drawn_values(relevance: ArrayLike, scores: ArrayLike, seed: int) -> NDArray[np.float64]:
-    """NDCG@20 of 50 lists of 50 to 150 documents each, drawn at random.
+def measure_random_subsets(relevance: ArrayLike, scores: ArrayLike, seed: int) -> FloatArray:
+    """Compute NDCG@20 of 50 random subsets of 50 to 150 documents each.
 
-    >>> drawn_values([0, 1] * 100, [0, 1] * 100, seed=0).tolist() == [1.0] * 50
+    >>> measure_random_subsets([0, 1] * 100, [0, 1] * 100, seed=0).tolist() == [1.0] * 50
     True
     """
-    labels, given = np.asarray(relevance), np.asarray(scores)
+    labels, predicted = np.asarray(relevance), np.asarray(scores)
     rng = np.random.default_rng((seed, 20))
-    lists = []
-    for _ in range(N_DRAWS):
-        n = min(int(rng.integers(MIN_DRAWN, MAX_DRAWN, endpoint=True)), len(given))
-        lists.append(rng.choice(len(given), n, replace=False))
-    rows, offsets = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
-    return METRIC.per_query(labels[rows], given[rows], offsets=offsets)
+    subsets = []
+    for _ in range(N_SUBSETS):
+        n = min(int(rng.integers(MIN_DOCUMENTS, MAX_DOCUMENTS, endpoint=True)), len(predicted))
+        subsets.append(rng.choice(len(predicted), n, replace=False))
+    rows, offsets = np.concatenate(subsets), np.cumsum([0, *map(len, subsets)])
+    return METRIC.per_query(labels[rows], predicted[rows], offsets=offsets)
 
 
 @dataclass(frozen=True)
@@ -195,25 +196,25 @@ class _Task:
 
     @property
     def query_size(self) -> tuple[int, int] | None:
-        # The paper's pairs are of any two documents; other rankers need lists like those that are measured.
-        return None if self.ranker == PROCEDURE else (MIN_DRAWN, MAX_DRAWN)
+        # The paper pairs any two documents; other rankers need queries of the size that is evaluated.
+        return None if self.ranker == PROCEDURE else (MIN_DOCUMENTS, MAX_DOCUMENTS)
 
     def key(self) -> str:
-        """The same for all that has the same result."""
-        words = {
+        """Compute the key of the result."""
+        description = {
             "format": FORMAT,
             "setting": describe(asdict(self.setting)),
-            "ranker": describe(study_ranker(self.ranker, self.setting)),
+            "ranker": describe(make_study_ranker(self.ranker, self.setting)),
             "query_size": describe(self.query_size),
             "seed": self.seed,
             "environment": environment_fingerprint(),
         }
-        return digest_of(words)
+        return compute_digest(description)
 
     def run(self, threads: int) -> JobResult:
-        """Make the data, train, measure."""
+        """Generate the data, train and evaluate."""
         start = time.perf_counter()
-        ranker = study_ranker(self.ranker, self.setting)
+        ranker = make_study_ranker(self.ranker, self.setting)
         values, seconds = measure_setting(self.setting, ranker, seed=self.seed, query_size=self.query_size)
         return JobResult(
             key=self.key(),
@@ -245,55 +246,56 @@ def run_studies(
     workers: int | None = None,
     progress: Progress = ignore_progress,
 ) -> list[Point]:
-    """Run what the store does not hold yet, and give the points of all studies.
+    """Run the jobs that the store lacks, and return the points of all studies.
 
     Parameters
     ----------
     values
         The values of each study, by its name in `STUDIES`.
     store
-        Keeps each data set's result as soon as it is there.
+        Where the result of each data set is stored as soon as it is computed.
     rankers
         Registered names, or `PROCEDURE`.
     n_sets
-        On how many data sets each point is measured.
+        The number of data sets per point.
     setting
-        What stays where it is not what changes; the paper's unless given.
+        The properties that a study does not vary; by default the paper's.
     workers
-        Trainings at the same time, in processes of their own; as many as there are cores unless given.
+        How many trainings run at the same time, each in its own process; by default the number of cores.
     progress
-        Called with how many data sets are done, and of how many.
+        Called with the number of finished data sets and the total.
 
     """
-    tasks = _tasks(values, rankers, n_sets, setting or Setting())
+    tasks = _build_tasks(values, rankers, n_sets, setting or Setting())
     keys = {task: task.key() for task in tasks}
-    known = store.known(keys.values())
-    # Two studies share a point where both have their usual values.
-    missing = {keys[task]: task for task in tasks if keys[task] not in known}
+    existing = store.existing_keys(keys.values())
+    # Studies share the points at which all properties are equal.
+    missing = {keys[task]: task for task in tasks if keys[task] not in existing}
     total = len(set(keys.values()))
-    progress(total - len(missing), total)
-    for done, cell in enumerate(_results(list(missing.values()), workers), start=total - len(missing) + 1):
-        store.add([cell])
+    n_before = total - len(missing)
+    progress(n_before, total)
+    for done, result in enumerate(_run_tasks(list(missing.values()), workers), start=n_before + 1):
+        store.add([result])
         progress(done, total)
-    cells = store.get(keys.values())
+    results = store.get(keys.values())
     points: dict[tuple[str, float, str], list[JobResult]] = {}
     for task in tasks:
-        points.setdefault((task.study, task.value, task.ranker), []).append(cells[keys[task]])
-    return [_point(*place, of_point) for place, of_point in points.items()]
+        points.setdefault((task.study, task.value, task.ranker), []).append(results[keys[task]])
+    return [_build_point(*key, of_point) for key, of_point in points.items()]
 
 
-def _tasks(
+def _build_tasks(
     values: Mapping[str, Sequence[float]], rankers: Sequence[str], n_sets: int, setting: Setting
 ) -> list[_Task]:
     if n_sets < 1:
-        raise ValueError(f"n_sets is {n_sets}; give a whole number from 1 on")
+        raise ValueError(f"n_sets is {n_sets}; pass an integer of at least 1")
     tasks = []
     for name, of_study in values.items():
         if name not in STUDIES:
             raise ValueError(describe_unknown_name("study", name, STUDIES))
         study = STUDIES[name]
-        # A value or a ranker that is named twice counts once.
-        for value in dict.fromkeys(map(study.checked, of_study)):
+        # A value or a ranker that is listed twice counts once.
+        for value in dict.fromkeys(map(study.validate, of_study)):
             changes: dict[str, Any] = {study.field: value}
             changed = replace(setting, **changes)
             tasks += [
@@ -304,15 +306,15 @@ def _tasks(
     return tasks
 
 
-def _results(tasks: Sequence[_Task], workers: int | None) -> Generator[JobResult]:
-    n_workers = max(1, min(workers or cores_given(), cores_given(), len(tasks)))
-    threads = threads_each(n_workers)
+def _run_tasks(tasks: Sequence[_Task], workers: int | None) -> Generator[JobResult]:
+    n_workers = max(1, min(workers or count_cores(), count_cores(), len(tasks)))
+    threads = threads_per_worker(n_workers)
     if n_workers == 1:
-        with limited_threads(threads):
+        with limit_threads(threads):
             yield from (task.run(threads) for task in tasks)
         return
     calls = [delayed(_run_in_worker)(task, threads) for task in tasks]
-    yield from results_of_processes(calls, n_workers, threads)
+    yield from run_in_process_pool(calls, n_workers, threads)
 
 
 def _run_in_worker(task: _Task, threads: int) -> JobResult:
@@ -320,8 +322,8 @@ def _run_in_worker(task: _Task, threads: int) -> JobResult:
     return task.run(threads)
 
 
-def _point(study: str, value: float, ranker: str, cells: Sequence[JobResult]) -> Point:
-    scores = np.array([cell.score for cell in cells])
+def _build_point(study: str, value: float, ranker: str, results: Sequence[JobResult]) -> Point:
+    scores = np.array([result.score for result in results])
     error = float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else math.nan
-    seconds = float(np.mean([cell.fit_seconds for cell in cells]))
+    seconds = float(np.mean([result.fit_seconds for result in results]))
     return Point(study, value, ranker, float(scores.mean()), error, len(scores), seconds)

@@ -1,7 +1,7 @@
-"""What stands in the tables of a comparison, whatever they are written in.
+"""The content of a comparison's tables, independent of their format.
 
-The best ranker of each metric stands out, those that the test cannot tell from it are marked, and published
-figures that are not comparable refer to a note.
+The best ranker of each metric is emphasised, rankers that are not significantly worse are marked, and
+published values that are not comparable refer to a note.
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import Comparison, RankerResult, Timing
 
 __all__ = [
-    "LEVEL",
+    "SIGNIFICANCE_LEVEL",
     "SYMBOL",
     "ScoreCell",
+    "describe_protocol",
+    "format_mean",
     "legend",
-    "protocol_of",
     "published_notes",
     "score_cell",
     "score_table",
     "time_table",
-    "with_error",
 ]
 
-Written = TypeVar("Written")
-LEVEL = 0.05
+Formatted = TypeVar("Formatted")
+SIGNIFICANCE_LEVEL = 0.05
 SYMBOL = "≈"
 
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A ranker's mean by a metric, and how it stands to the best one's."""
+    """A table cell: a ranker's mean by a metric, and whether it is the best or tied with the best."""
 
     text: str
     is_best: bool
-    is_level: bool
-    """Not the best, but not significantly worse than it."""
+    is_tied: bool
+    """Whether it is not the best, but not significantly worse."""
     published: str
-    """The paper's figure, empty where there is none."""
+    """The published value; empty if there is none."""
     letter: str
-    """Of the note that says why that is not comparable."""
+    """The letter of the note that says why the published value is not comparable."""
 
 
 def score_cell(comparison: Comparison, result: RankerResult, metric: str) -> ScoreCell:
-    """What a table says about one ranker by one metric."""
+    """Build the table cell of one ranker by one metric."""
     measured = result.by(metric)
     best = comparison.best(metric)
     is_best = best is not None and best.ranker == result.ranker
     test = None if best is None else comparison.test(metric, result.ranker, best.ranker)
     published = measured.published
     return ScoreCell(
-        text=with_error(measured.mean, measured.error),
+        text=format_mean(measured.mean, measured.error),
         is_best=is_best,
-        is_level=test is not None and test.p_corrected >= LEVEL,
-        published="" if published is None else with_error(published.mean, published.error),
+        is_tied=test is not None and test.p_corrected >= SIGNIFICANCE_LEVEL,
+        published="" if published is None else format_mean(published.mean, published.error),
         letter="" if published is None else published_notes(comparison).get(published.note, ""),
     )
 
 
-def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> str:
-    """A mean with its standard error.
+def format_mean(mean: float | None, error: float | None, *, digits: int = 3) -> str:
+    """Format a mean with its standard error.
 
-    >>> with_error(0.7381, 0.0112), with_error(0.507, None), with_error(None, None)
+    >>> format_mean(0.7381, 0.0112), format_mean(0.507, None), format_mean(None, None)
     ('0.738 ± 0.011', '0.507', '–')
     """
     if mean is None:
@@ -74,96 +74,96 @@ def with_error(mean: float | None, error: float | None, *, digits: int = 3) -> s
 
 def score_table(
     comparison: Comparison,
-    named: Callable[[str], Written],
-    emphasised: Callable[[ScoreCell], Written],
-    published: Callable[[ScoreCell], Written],
-) -> tuple[list[str], list[list[Written]]]:
-    """Header and rows of the table of scores, written by these functions; with published figures if any."""
-    header, columns = [""], [[named(result.ranker) for result in comparison.rankers]]
+    format_name: Callable[[str], Formatted],
+    format_score: Callable[[ScoreCell], Formatted],
+    format_published: Callable[[ScoreCell], Formatted],
+) -> tuple[list[str], list[list[Formatted]]]:
+    """Build header and rows of the table of scores; with published values if there are any."""
+    header, columns = [""], [[format_name(result.ranker) for result in comparison.rankers]]
     for metric in comparison.metrics:
         cells = [score_cell(comparison, result, metric) for result in comparison.rankers]
         header.append(metric.upper())
-        columns.append([emphasised(cell) for cell in cells])
+        columns.append([format_score(cell) for cell in cells])
         if any(cell.published for cell in cells):
             header.append("published")
-            columns.append([published(cell) for cell in cells])
+            columns.append([format_published(cell) for cell in cells])
     return header, [list(row) for row in zip(*columns, strict=True)]
 
 
 def time_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of times; with the paper's where there are any."""
+    """Build header and rows of the table of times; with published times if there are any."""
     header = ["", "training, s", "scoring, ms", "training, ms/document", "scoring, µs/document"]
     timed = [(result.ranker, result.timing) for result in comparison.rankers if result.timing is not None]
-    rows = [[ranker, *_time_cells(timing)] for ranker, timing in timed]
+    rows = [[ranker, *_format_times(timing)] for ranker, timing in timed]
     published = [timing.published for _, timing in timed]
     if any(published):
         letters = published_notes(comparison)
         header.append("published, s")
         for row, value in zip(rows, published, strict=True):
-            row.append("" if value is None else f"{_whole(value)} ({letters[value.note]})")
+            row.append("" if value is None else f"{_format_rounded(value)} ({letters[value.note]})")
     return header, rows
 
 
-def _time_cells(timing: Timing) -> list[str]:
+def _format_times(timing: Timing) -> list[str]:
     return [
-        with_error(timing.fit_seconds, timing.fit_error, digits=2),
-        with_error(1e3 * timing.score_seconds, _times(1e3, timing.score_error), digits=1),
+        format_mean(timing.fit_seconds, timing.fit_error, digits=2),
+        format_mean(1e3 * timing.score_seconds, _scale(1e3, timing.score_error), digits=1),
         f"{timing.fit_milliseconds_per_document:.3f}",
         f"{timing.score_microseconds_per_document:.2f}",
     ]
 
 
-def _whole(value: PublishedValue) -> str:
-    return with_error(value.mean, value.error, digits=0)
+def _format_rounded(value: PublishedValue) -> str:
+    return format_mean(value.mean, value.error, digits=0)
 
 
-def _times(factor: float, value: float | None) -> float | None:
+def _scale(factor: float, value: float | None) -> float | None:
     return None if value is None else factor * value
 
 
 def published_notes(comparison: Comparison) -> dict[str, str]:
-    """A letter for each note on published figures, in the order of the table."""
+    """Assign a letter to each note on published values, in the order of the table."""
     values = [
         value
         for result in comparison.rankers
-        for value in (*(one.published for one in result.measured), _published_seconds(result))
+        for value in (*(one.published for one in result.measured), _get_published_seconds(result))
         if value is not None and value.note
     ]
     notes = dict.fromkeys(value.note for value in values)
     return {note: chr(ord("a") + number) for number, note in enumerate(notes)}
 
 
-def _published_seconds(result: RankerResult) -> PublishedValue | None:
+def _get_published_seconds(result: RankerResult) -> PublishedValue | None:
     return None if result.timing is None else result.timing.published
 
 
-def protocol_of(comparison: Comparison) -> str:
-    """How the figures came about, in a sentence or two."""
+def describe_protocol(comparison: Comparison) -> str:
+    """Describe how the values were computed, in a sentence or two."""
     request = comparison.request
     if "protocol" in request:
         return str(request["protocol"])
     labels = (
-        "labels as they are"
+        "labels unchanged"
         if request["threshold"] is None
-        else f"labels ≥ {request['threshold']:g} relevant, queries without left out"
+        else f"labels ≥ {request['threshold']:g} are relevant, queries without relevant documents left out"
     )
     seeds = request["seeds"]
-    chosen = (
-        "on the validation part"
+    selection = (
+        "on the validation split"
         if request["inner_folds"] == "validation"
-        else (f"by {request['inner_folds']}-fold cross-validation on each training part")
+        else f"by {request['inner_folds']}-fold cross-validation on each training split"
     )
     return (
         f"{request['name']}: {request['n_folds']} folds ({request['origin']}); {labels}; "
-        f"convention {request['convention']}; grid {request['grid_name']}, parameters chosen {chosen}; "
+        f"convention {request['convention']}; grid {request['grid_name']}, parameters selected {selection}; "
         f"{seeds} seed{'s' if seeds > 1 else ''}; mean ± standard error over the folds."
     )
 
 
 def legend(comparison: Comparison, *, best: str = "Bold") -> list[str]:
-    """What the signs of a table mean; `best` is how the best stands out."""
+    """Explain the marks of a table; `best` is how the best ranker is emphasised."""
     lines = [
-        f"{best} is the best, {SYMBOL} not significantly worse than it: p ≥ {LEVEL:g} by a randomisation "
-        "test over queries, Holm-corrected for all pairs."
+        f"{best} is the best, {SYMBOL} is not significantly worse: p ≥ {SIGNIFICANCE_LEVEL:g} in a "
+        "randomisation test over queries, Holm-corrected for all pairs."
     ]
     return [*lines, *(f"({letter}) {note}." for note, letter in published_notes(comparison).items())]

@@ -1,4 +1,4 @@
-"""Figures of results as SVG or PNG, in one style; matplotlib is loaded when one is drawn.
+"""Figures of results as SVG or PNG, in one style; matplotlib is imported when a figure is drawn.
 
 >>> import tempfile
 >>> from pathlib import Path

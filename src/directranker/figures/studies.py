@@ -1,4 +1,4 @@
-"""The paper's sensitivity plots: NDCG@20 as one property of synthetic data changes, with standard errors.
+"""The paper's sensitivity plots: NDCG@20 against one property of synthetic data, with standard errors.
 
 >>> point = {"study": "noise", "value": 0.25, "ranker": "R", "mean": 0.9, "error": 0.01}
 >>> figure = draw_studies([point, {**point, "value": 0.75, "mean": 0.85}])
@@ -9,10 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from directranker.figures.palette import colours_of
-from directranker.figures.style import FAINT, halo, in_style, new_figure, plain_legend
+from directranker.figures.palette import assign_colours
+from directranker.figures.style import FAINT, add_legend, apply_style, create_figure, halo
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_studies"]
 
@@ -22,46 +26,48 @@ TITLES = {
     "noise": ("Label noise", "label noise σ, in classes"),
     "size": ("Size of the training set", "documents in the training set"),
 }
-# What the paper says in numbers, all of it about noise.
-LEAST, AT = 0.80, 0.75
-MARGINAL_UP_TO = 0.25
-CLAIM = "#6A6F74"  # faint, and dark enough to be read in small type
+# The paper's claims in numbers, all of them about noise.
+CLAIMED_MIN_NDCG, CLAIMED_AT_NOISE = 0.80, 0.75
+MARGINAL_UP_TO_NOISE = 0.25
+CLAIM_COLOUR = "#6A6F74"  # faint, but legible in small type
 
 
-@in_style
-def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
-    """A panel for each study; `points` as `sensitivity.json` has them."""
+@apply_style
+def draw_studies(points: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw a panel for each study; `points` are as in `sensitivity.json`."""
     studies = list(dict.fromkeys(point["study"] for point in points))
     if not studies:
         raise ValueError("there are no points to draw; run a study first")
-    colours = colours_of(dict.fromkeys(point["ranker"] for point in points))
+    colours = assign_colours(dict.fromkeys(point["ranker"] for point in points))
     n_columns = min(2, len(studies))
-    figure, axes = new_figure(-(-len(studies) // n_columns), n_columns)
+    figure, axes = create_figure(-(-len(studies) // n_columns), n_columns)
     for panel, study in zip(axes, studies, strict=False):
         _draw_study(panel, study, [point for point in points if point["study"] == study], colours)
-    for spare in axes[len(studies) :]:
-        spare.set_axis_off()
+    for unused in axes[len(studies) :]:
+        unused.set_axis_off()
     if len(colours) > 1:
-        plain_legend(axes[0])
+        add_legend(axes[0])
     return figure
 
 
 def _draw_study(
-    axes: Any, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
+    axes: Axes, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
 ) -> None:
     title, label = TITLES.get(study, (study, study))
     axes.set(title=title, xlabel=label, ylabel="NDCG@20")
     if study == "size":
         axes.set_xscale("log")
     elif study != "noise":
-        axes.xaxis.get_major_locator().set_params(integer=True)  # there are no 2.5 classes
+        axes.xaxis.get_major_locator().set_params(integer=True)  # no fractional classes or features
     for ranker, colour in colours.items():
-        own = sorted((p for p in points if p["ranker"] == ranker), key=lambda point: float(point["value"]))
-        if own:
+        of_ranker = sorted(
+            (p for p in points if p["ranker"] == ranker), key=lambda point: float(point["value"])
+        )
+        if of_ranker:
             axes.errorbar(
-                [point["value"] for point in own],
-                [point["mean"] for point in own],
-                yerr=[point["error"] or 0.0 for point in own],
+                [point["value"] for point in of_ranker],
+                [point["mean"] for point in of_ranker],
+                yerr=[point["error"] or 0.0 for point in of_ranker],
                 color=colour,
                 label=ranker,
                 marker="o",
@@ -73,16 +79,16 @@ def _draw_study(
         _draw_claims(axes)
 
 
-def _draw_claims(axes: Any) -> None:
+def _draw_claims(axes: Axes) -> None:
     faint = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 3)), "zorder": 1}
-    axes.axhline(LEAST, **faint)
-    axes.axvline(AT, **faint)
-    axes.axvline(MARGINAL_UP_TO, **faint)
-    # In front of the curves, which may run through the words.
-    note = {"color": CLAIM, "fontsize": 7.5, "textcoords": "offset points", "ha": "right", "zorder": 5}
+    axes.axhline(CLAIMED_MIN_NDCG, **faint)
+    axes.axvline(CLAIMED_AT_NOISE, **faint)
+    axes.axvline(MARGINAL_UP_TO_NOISE, **faint)
+    # In front of the curves, which may cross the text.
+    note = {"color": CLAIM_COLOUR, "fontsize": 7.5, "textcoords": "offset points", "ha": "right", "zorder": 5}
     note["path_effects"] = halo()
     at = ("data", "axes fraction")
     axes.annotate(
-        "paper: barely falls", (MARGINAL_UP_TO, 0.45), (-4, 0), at, rotation=90, va="center", **note
+        "paper: barely falls", (MARGINAL_UP_TO_NOISE, 0.45), (-4, 0), at, rotation=90, va="center", **note
     )
-    axes.annotate("paper: above 0.80 at σ = 0.75", (AT, LEAST), (-4, 3), **note)
+    axes.annotate("paper: above 0.80 at σ = 0.75", (CLAIMED_AT_NOISE, CLAIMED_MIN_NDCG), (-4, 3), **note)

@@ -1,6 +1,6 @@
-"""The one style of all figures, and how they reach a file: the same figure gives the same bytes.
+"""The style of all figures, and writing them to files; the same figure gives the same bytes.
 
->>> figure, (left, right) = new_figure(1, 2)
+>>> figure, (left, right) = create_figure(1, 2)
 >>> len(figure.axes)
 2
 """
@@ -11,16 +11,21 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from directranker.data.files import write_atomically
 
-__all__ = ["ENDINGS", "FAINT", "halo", "in_style", "new_figure", "plain_legend", "save_figure"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patheffects import AbstractPathEffect
+
+__all__ = ["FAINT", "SUFFIXES", "add_legend", "apply_style", "create_figure", "halo", "save_figure"]
 
 P = ParamSpec("P")
-Drawn = TypeVar("Drawn")
+Result = TypeVar("Result")
 
-ENDINGS = (".svg", ".png")
+SUFFIXES = (".svg", ".png")
 FAINT = "#8A8F94"
 STYLE: Mapping[str, Any] = MappingProxyType(
     {
@@ -33,37 +38,37 @@ STYLE: Mapping[str, Any] = MappingProxyType(
         "axes.titlesize": 11,
         "axes.titleweight": "bold",
         "figure.dpi": 100,
-        "font.family": ["DejaVu Sans"],  # comes with matplotlib, so figures are the same everywhere
+        "font.family": ["DejaVu Sans"],  # ships with matplotlib, so figures are the same everywhere
         "font.size": 9,
         "grid.color": "#E6E8E6",
         "legend.frameon": False,
         "savefig.dpi": 200,
-        "svg.hashsalt": "directranker",  # ids within an SVG are random without it
+        "svg.hashsalt": "directranker",  # else ids within an SVG are random
         "xtick.color": "#3A3F44",
         "ytick.color": "#3A3F44",
     }
 )
 
 
-def in_style(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
-    """Let a function draw in the style, and leave matplotlib's settings as they were."""
+def apply_style(draw: Callable[P, Result]) -> Callable[P, Result]:
+    """Decorate a drawing function to use the style, without changing matplotlib's global settings."""
 
     @wraps(draw)
-    def drawn(*arguments: P.args, **options: P.kwargs) -> Drawn:
-        from matplotlib import rc_context  # noqa: PLC0415 - takes a while, and most commands draw nothing
+    def draw_in_style(*arguments: P.args, **options: P.kwargs) -> Result:
+        from matplotlib import rc_context  # noqa: PLC0415 - slow to import
 
         with rc_context(dict(STYLE)):
             return draw(*arguments, **options)
 
-    return drawn
+    return draw_in_style
 
 
-def new_figure(
+def create_figure(
     n_rows: int, n_columns: int, *, size: tuple[float, float] = (4.6, 3.1)
-) -> tuple[Any, list[Any]]:
-    """A figure and its axes from the upper left on, `size` inches each; nothing of it is global."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+) -> tuple[Figure, list[Axes]]:
+    """Create a figure and its axes in row order, `size` inches each, without global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
     figure = Figure(figsize=(size[0] * n_columns, size[1] * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
@@ -73,28 +78,28 @@ def new_figure(
     return figure, axes
 
 
-def plain_legend(axes: Any, **options: Any) -> None:
-    """A legend whose names are text: a `$` in the name of a folder is no formula."""
+def add_legend(axes: Axes, **options: Any) -> None:
+    """Add a legend with plain text: a `$` in a folder's name is not a formula."""
     for text in axes.legend(**options).get_texts():
         text.set_parse_math(False)
 
 
-def halo() -> list[Any]:
-    """For `path_effects` of words that stand on lines."""
-    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+def halo() -> list[AbstractPathEffect]:
+    """Return `path_effects` that keep text on lines legible."""
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415 - slow to import
 
     return [withStroke(linewidth=2, foreground="white")]
 
 
-@in_style
-def save_figure(figure: Any, path: str | Path) -> Path:
-    """Write a figure as SVG or PNG, by the ending of the name."""
+@apply_style
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure as SVG or PNG, by the suffix of the path."""
     path = Path(path)
-    if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"{path} has another ending than {' or '.join(ENDINGS)}; a figure is one of these")
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{path} has an unsupported suffix; use {' or '.join(SUFFIXES)}")
     kind = path.suffix.lower()[1:]
     with write_atomically(path) as temporary:
-        # No date and no version: they would make equal figures differ.
+        # Without date and version, equal figures have equal bytes.
         figure.savefig(
             temporary, format=kind, metadata={"svg": {"Date": None}, "png": {"Software": None}}[kind]
         )

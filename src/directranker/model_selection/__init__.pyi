@@ -1,6 +1,6 @@
 from .jobs import Fit as Fit
-from .jobs import Part as Part
-from .metric_targets import trained_for as trained_for
+from .jobs import QuerySubset as QuerySubset
+from .metric_targets import adapt_to_metric as adapt_to_metric
 from .nested import nested_grid_search as nested_grid_search
 from .nested import nested_searches as nested_searches
 from .nested import run_plan as run_plan

@@ -1,39 +1,46 @@
-"""Trainings on a Dask cluster, whose workers may come, go and die meanwhile.
+"""Fits on a Dask cluster, whose workers may join, leave and die while a search runs.
 
-The data goes once to every worker, and from there to those that join later. A worker trains one ranker at a
-time, on as many threads as it was started with: dropout draws from torch's one random state, which two
-trainings in one process would share.
+The data is sent once to every worker, and from there to workers that join later. A worker trains one ranker
+at a time, on as many threads as it was started with: dropout draws from torch's global random state, which
+two trainings in one process would share.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError
 from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import set_threads
-from directranker.model_selection.workers import Task, bare
+from directranker.model_selection.workers import Task, drop_ids
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["run_on_cluster"]
 
-WORKERS_WITHIN_SECONDS = 60
-_one_at_a_time = threading.Lock()
+WORKER_TIMEOUT_SECONDS = 60
+_training_lock = threading.Lock()
 
 
 def run_on_cluster(
     tasks: Sequence[Task], data: Mapping[str, RankingDataset], address: str
 ) -> Generator[list[JobResult]]:
-    """On the workers of a scheduler; what ran on one that dies is run again on another."""
-    with _connected(address) as client:
-        from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415 - an extra
+    """Run tasks on the workers of a scheduler; a task of a worker that dies is run again on another."""
+    try:
+        from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415 - slow to import
+    except ImportError:
+        raise ImportError("a cluster needs Dask: pip install 'directranker[cluster]'") from None
 
-        parts = {name: bare(dataset) for name, dataset in data.items()}
-        sent = dict(zip(parts, client.scatter([*parts.values()], broadcast=True, hash=False), strict=True))
+    with _connect(address) as client:
+        stripped = {name: drop_ids(dataset) for name, dataset in data.items()}
+        scattered = client.scatter([*stripped.values()], broadcast=True, hash=False)
+        sent = dict(zip(stripped, scattered, strict=True))
         futures = [
-            client.submit(_run_sent, task, {name: sent[name] for name in _names(task)}, pure=False)
+            client.submit(_run_on_worker, task, {name: sent[name] for name in task.data_names()}, pure=False)
             for task in tasks
         ]
         try:
@@ -41,39 +48,32 @@ def run_on_cluster(
                 yield future.result()
         except (KilledWorker, CancelledError) as error:
             raise FitError(
-                f"workers of {address} died again and again with the same training, or all of them with the "
-                f"data ({error}); finished cells are kept. Look at their memory and start the same again"
+                f"workers of {address} died repeatedly on the same training, or all workers with the data "
+                f"died ({error}); finished jobs are kept. Check the workers' memory and run the same again"
             ) from None
         finally:
             client.cancel(futures)
 
 
-def _connected(address: str) -> Any:
-    try:
-        from distributed import Client  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise ImportError("a cluster needs Dask: pip install 'directranker[cluster]'") from None
+def _connect(address: str) -> Client:
+    from distributed import Client  # noqa: PLC0415 - slow to import
+
     try:
         client = Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
         raise FitError(f"no Dask scheduler answers at {address} ({error}); start one first") from None
     try:
-        client.wait_for_workers(1, timeout=WORKERS_WITHIN_SECONDS)
+        client.wait_for_workers(1, timeout=WORKER_TIMEOUT_SECONDS)
     except TimeoutError:
         client.close()
         raise FitError(f"the scheduler at {address} has no workers; start some, or wait for them") from None
     return client
 
 
-def _names(task: Task) -> list[str]:
-    parts = (task.fit.train, task.fit.validation, task.fit.test)
-    return list(dict.fromkeys(part.data for part in parts if part is not None))
+def _run_on_worker(task: Task, data: Mapping[str, RankingDataset]) -> list[JobResult]:
+    from distributed import get_worker  # noqa: PLC0415 - slow to import
 
-
-def _run_sent(task: Task, data: Mapping[str, RankingDataset]) -> list[JobResult]:
-    from distributed import get_worker  # noqa: PLC0415 - an extra
-
-    with _one_at_a_time:
+    with _training_lock:
         threads = int(get_worker().state.nthreads)
         set_threads(threads)
         return task.run(data, threads)

@@ -1,7 +1,7 @@
-"""Candidates measured by cross-validation over queries, for several metrics at once.
+"""Cross-validation of candidates over queries, for several metrics at once.
 
 >>> from directranker.data.synthetic import example_dataset
->>> [(len(train.queries), len(test.queries)) for train, test in query_folds("all", example_dataset(), 3)]
+>>> [(len(train.queries), len(test.queries)) for train, test in split_queries("all", example_dataset(), 3)]
 [(194, 97), (194, 97), (194, 97)]
 """
 
@@ -12,58 +12,58 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
+from directranker.arrays import FloatArray, IntArray, query_of_rows
 from directranker.data.dataset import RankingDataset
-from directranker.model_selection.jobs import Fit, Part
-from directranker.model_selection.progress import Tally
+from directranker.model_selection.jobs import Fit, QuerySubset
+from directranker.model_selection.progress import ProgressTracker
 from directranker.model_selection.running import Runner
 from directranker.model_selection.store import JobResult
 from directranker.parameters import integer
 
-__all__ = ["CrossValidation", "Split", "Table", "measure", "query_folds"]
+__all__ = ["CrossValidation", "ScoreTable", "Split", "evaluate_candidates", "split_queries"]
 
-Split = tuple[Part, Part]
-"""What a candidate is trained on and what it is measured on."""
+Split = tuple[QuerySubset, QuerySubset]
+"""The queries that a candidate is trained on, and those that it is evaluated on."""
 
 
-def query_folds(name: str, data: RankingDataset, n_folds: int) -> list[Split]:
-    """The splits of scikit-learn's `GroupKFold` over queries; `name` is the data's."""
+def split_queries(name: str, data: RankingDataset, n_folds: int) -> list[Split]:
+    """Split the queries of the data set called `name` with scikit-learn's `GroupKFold`."""
     if not integer(2, data.n_queries).accepts(n_folds):
         raise ValueError(
-            f"{n_folds} folds of {data.n_queries} queries cannot be made; give a number from 2 to "
+            f"cannot make {n_folds} folds of {data.n_queries} queries; pass a number from 2 to "
             f"{data.n_queries}"
         )
     rows = GroupKFold(n_folds).split(np.empty(data.n_documents), groups=data.qid)
-    query_of_row = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-    return [(_part(name, query_of_row[train]), _part(name, query_of_row[test])) for train, test in rows]
+    queries = query_of_rows(data.offsets)
+    return [(_make_subset(name, queries[train]), _make_subset(name, queries[test])) for train, test in rows]
 
 
-def _part(name: str, query_of_row: NDArray[np.int64]) -> Part:
-    return Part(name, tuple(np.unique(query_of_row).tolist()))
+def _make_subset(name: str, queries: IntArray) -> QuerySubset:
+    return QuerySubset(name, tuple(np.unique(queries).tolist()))
 
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What all trainings of a search share."""
+    """The settings that all fits of a search share."""
 
     rankers: Mapping[str, Any]
     """The ranker for each metric."""
     name: str
     splits: Sequence[Split]
-    validation: Part | None
+    validation: QuerySubset | None
     convention: str
     seed: int
     fold: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What candidates are measured by."""
+        """The metrics that candidates are evaluated by."""
         return tuple(self.rankers)
 
-    def fits(self, parameters: Mapping[str, Any], metric: str) -> list[Fit]:
-        """The training of a candidate on each split."""
+    def fits(self, parameters: Mapping[str, object], metric: str) -> list[Fit]:
+        """Return the fit of a candidate on each split."""
         return [
             Fit(
                 ranker=self.rankers[metric],
@@ -81,74 +81,76 @@ class CrossValidation:
             for number, (train, test) in enumerate(self.splits)
         ]
 
-    def with_queries(self, most: int) -> CrossValidation:
-        """The same with at most so many queries to learn from in each split, drawn at random."""
-        return replace(self, splits=[(self._fewer(train, most), test) for train, test in self.splits])
+    def limit_queries(self, max_queries: int) -> CrossValidation:
+        """Return a copy with at most `max_queries` training queries per split, sampled at random."""
+        return replace(
+            self, splits=[(self._subsample(train, max_queries), test) for train, test in self.splits]
+        )
 
-    def _fewer(self, part: Part, most: int) -> Part:
-        assert part.queries is not None  # noqa: S101 - those of a fold are listed
-        order = np.random.default_rng((self.seed, 19)).permutation(len(part.queries))
-        chosen = np.sort(order[:most])
-        return Part(part.data, tuple(part.queries[number] for number in chosen.tolist()))
+    def _subsample(self, subset: QuerySubset, max_queries: int) -> QuerySubset:
+        assert subset.queries is not None  # noqa: S101 - the queries of a fold are listed
+        order = np.random.default_rng((self.seed, 19)).permutation(len(subset.queries))
+        selected = np.sort(order[:max_queries])
+        return QuerySubset(subset.data, tuple(subset.queries[index] for index in selected.tolist()))
 
 
 @dataclass(frozen=True)
-class Table:
-    """What came out for each candidate of one metric, (n_candidates, n_splits); nan where nothing did."""
+class ScoreTable:
+    """Scores and times of each candidate by one metric, (n_candidates, n_splits); nan where not computed."""
 
-    scores: NDArray[np.float64]
-    fit_seconds: NDArray[np.float64]
-    score_seconds: NDArray[np.float64]
+    scores: FloatArray
+    fit_seconds: FloatArray
+    score_seconds: FloatArray
 
     @classmethod
-    def empty(cls, n_candidates: int, n_splits: int) -> Table:
-        """One to be filled."""
+    def empty(cls, n_candidates: int, n_splits: int) -> ScoreTable:
+        """Create a table of nan."""
         return cls(*(np.full((n_candidates, n_splits), np.nan) for _ in range(3)))
 
-    def fill(self, candidate: int, cells: Sequence[JobResult]) -> None:
-        """Write the cells of a candidate's splits."""
-        self.scores[candidate] = [cell.score for cell in cells]
-        self.fit_seconds[candidate] = [cell.fit_seconds for cell in cells]
-        self.score_seconds[candidate] = [cell.score_seconds for cell in cells]
+    def fill(self, candidate: int, results: Sequence[JobResult]) -> None:
+        """Write the results of a candidate, one per split."""
+        self.scores[candidate] = [result.score for result in results]
+        self.fit_seconds[candidate] = [result.fit_seconds for result in results]
+        self.score_seconds[candidate] = [result.score_seconds for result in results]
 
-    def take_rows(self, candidates: Sequence[int], other: Table) -> None:
-        """Take over the rows of these candidates."""
+    def copy_rows(self, candidates: Sequence[int], other: ScoreTable) -> None:
+        """Copy the rows of these candidates from another table."""
         for mine, theirs in zip(self._columns, other._columns, strict=True):
             mine[list(candidates)] = theirs[list(candidates)]
 
     @property
-    def _columns(self) -> tuple[NDArray[np.float64], ...]:
+    def _columns(self) -> tuple[FloatArray, ...]:
         return self.scores, self.fit_seconds, self.score_seconds
 
     @property
-    def means(self) -> NDArray[np.float64]:
-        """Of each candidate over the splits that have a score; nan where none has.
+    def means(self) -> FloatArray:
+        """The mean of each candidate over the splits that have a score; nan if none has.
 
-        >>> Table(np.array([[1.0, np.nan], [np.nan, np.nan]]), np.zeros(1), np.zeros(1)).means.tolist()
+        >>> ScoreTable(np.array([[1.0, np.nan], [np.nan, np.nan]]), np.zeros(1), np.zeros(1)).means.tolist()
         [1.0, nan]
         """
-        counted = ~np.isnan(self.scores)
-        sums = np.where(counted, self.scores, 0.0).sum(axis=1)
-        n = counted.sum(axis=1)
-        means: NDArray[np.float64] = np.divide(sums, n, out=np.full(len(sums), np.nan), where=n > 0)
+        has_score = ~np.isnan(self.scores)
+        sums = np.where(has_score, self.scores, 0.0).sum(axis=1)
+        n = has_score.sum(axis=1)
+        means: FloatArray = np.divide(sums, n, out=np.full(len(sums), np.nan), where=n > 0)
         return means
 
 
-def measure(
+def evaluate_candidates(
     validation: CrossValidation,
-    candidates: Sequence[Mapping[str, Any]],
-    numbers: Mapping[str, Sequence[int]],
+    candidates: Sequence[Mapping[str, object]],
+    indices: Mapping[str, Sequence[int]],
     runner: Runner,
-    tally: Tally,
-) -> dict[str, Table]:
-    """Train the candidates of these numbers for each metric → a table per metric, nan for all others."""
-    wanted = [(metric, number) for metric, some in numbers.items() for number in some]
-    fits = [fit for metric, number in wanted for fit in validation.fits(candidates[number], metric)]
-    runner.run(fits, tally)
-    cells = runner.cells(fits)
+    tracker: ProgressTracker,
+) -> dict[str, ScoreTable]:
+    """Train the candidates with these indices for each metric; return a table per metric, nan for others."""
+    wanted = [(metric, index) for metric, of_metric in indices.items() for index in of_metric]
+    fits = [fit for metric, index in wanted for fit in validation.fits(candidates[index], metric)]
+    runner.run(fits, tracker)
+    results = runner.results(fits)
     n_splits = len(validation.splits)
-    tables = {metric: Table.empty(len(candidates), n_splits) for metric in validation.metrics}
-    for place, (metric, number) in enumerate(wanted):
-        of_candidate = cells[place * n_splits : (place + 1) * n_splits]
-        tables[metric].fill(number, [cell[metric] for cell in of_candidate])
+    tables = {metric: ScoreTable.empty(len(candidates), n_splits) for metric in validation.metrics}
+    for number, (metric, index) in enumerate(wanted):
+        of_candidate = results[number * n_splits : (number + 1) * n_splits]
+        tables[metric].fill(index, [by_metric[metric] for by_metric in of_candidate])
     return tables

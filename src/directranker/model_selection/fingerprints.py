@@ -1,4 +1,4 @@
-"""Checksums of what a result depends on besides its parameters: the data, our own code, the packages below.
+"""Checksums of what a result depends on besides its parameters: the data, our code and package versions.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> data = example_dataset()
@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from directranker.data.dataset import RankingDataset
 
-__all__ = ["SOURCES", "VERSIONS_OF", "code_fingerprint", "data_fingerprint", "environment_fingerprint"]
+__all__ = [
+    "SOURCES",
+    "VERSIONED_PACKAGES",
+    "code_fingerprint",
+    "data_fingerprint",
+    "environment_fingerprint",
+]
 
 SOURCES = (
     "arrays.py",
@@ -42,20 +48,20 @@ SOURCES = (
     "model_selection/fitting.py",
 )
 """The files and folders of the package that can change a result."""
-VERSIONS_OF = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
+VERSIONED_PACKAGES = ("numpy", "torch", "lightgbm", "numba", "scikit-learn", "scipy")
 BLOCK_BYTES = 1 << 24
 
 
 def data_fingerprint(data: RankingDataset) -> str:
-    """Of all features, labels and which rows make a query; names and ids do not reach a ranker."""
+    """Compute the checksum of features, labels and offsets; rankers do not see names and ids."""
     digest = hashlib.sha256()
     for array in (data.features, data.relevance, data.offsets):
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        _add(digest, array)
+        _update_blockwise(digest, array)
     return digest.hexdigest()
 
 
-def _add(digest: Any, array: NDArray[Any]) -> None:
+def _update_blockwise(digest: hashlib._Hash, array: NDArray[Any]) -> None:
     rows = max(1, BLOCK_BYTES // max(1, array.nbytes // max(1, len(array))))
     for start in range(0, len(array), rows):
         digest.update(np.ascontiguousarray(array[start : start + rows]).data)
@@ -63,7 +69,7 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 
 @functools.cache
 def code_fingerprint() -> str:
-    """Of the sources of `SOURCES`, as they are when a process first asks."""
+    """Compute the checksum of the files in `SOURCES`, as they are when a process first asks."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in SOURCES:
@@ -75,6 +81,6 @@ def code_fingerprint() -> str:
 
 @functools.cache
 def environment_fingerprint() -> str:
-    """Of the code and of the versions of the packages that it computes with."""
-    versions = [f"{name} {version(name)}" for name in VERSIONS_OF]
+    """Compute the checksum of the code and of the versions of `VERSIONED_PACKAGES`."""
+    versions = [f"{name} {version(name)}" for name in VERSIONED_PACKAGES]
     return hashlib.sha256("\n".join([code_fingerprint(), *versions]).encode()).hexdigest()

@@ -1,13 +1,14 @@
-"""What a search consists of: a `Fit` is one training and its evaluation, a `JobResult` one finished value.
+"""The jobs of a search: a `Fit` is one training and its evaluation; each of its metrics is a job.
 
-A cell has a key, a checksum of all that determines its value: the data and which queries of it, the
-estimator with all its parameters, seed, metric, convention, code and versions. What only people need, the
-names of ranker and fold, is not in it.
+A job has a key: a checksum of everything that determines its score, namely the data and its queries, the
+estimator with all its parameters, the seed, the metric, the convention, our code and the package versions.
+The names of ranker and fold are for display only and are not part of the key.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.model_selection.fingerprints import data_fingerprint
 >>> from directranker.rankers import AdaRank
->>> fit = Fit(AdaRank(), "AdaRank", {"max_iter": 9}, 0, Part("a", (0, 1)), None, Part("a", (2,)), ("map",))
+>>> train, test = QuerySubset("a", (0, 1)), QuerySubset("a", (2,))
+>>> fit = Fit(AdaRank(), "AdaRank", {"max_iter": 9}, 0, train, None, test, ("map",))
 >>> keys = fit.keys({"a": data_fingerprint(example_dataset())})
 >>> len(keys["map"])
 64
@@ -26,136 +27,136 @@ from sklearn.base import clone
 
 from directranker.data.dataset import RankingDataset
 from directranker.metrics import Metric
-from directranker.model_selection.digests import describe, digest_of
+from directranker.model_selection.digests import compute_digest, describe
 from directranker.model_selection.fingerprints import environment_fingerprint
 
-__all__ = ["Fit", "Keys", "Part", "configured"]
+__all__ = ["Fit", "JobKeys", "QuerySubset", "configure_ranker"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """Queries of a data set, by its name in the data that is handed to `run_fits`."""
+class QuerySubset:
+    """Queries of a data set, which is named as in the `data` argument of `run_fits`."""
 
     data: str
     queries: tuple[int, ...] | None = None
-    """Their numbers; None for all."""
+    """Query indices; None for all queries."""
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of the queries."""
+        """A checksum of the query indices."""
         if self.queries is None:
             return "all"
         return hashlib.sha256(np.asarray(self.queries, dtype="<i8").tobytes()).hexdigest()
 
-    def of(self, data: Mapping[str, RankingDataset]) -> RankingDataset:
-        """The documents of these queries."""
-        whole = data[self.data]
-        return whole if self.queries is None else whole.select(np.asarray(self.queries, dtype=np.int64))
+    def select(self, data: Mapping[str, RankingDataset]) -> RankingDataset:
+        """Return the documents of these queries."""
+        dataset = data[self.data]
+        return dataset if self.queries is None else dataset.select(np.asarray(self.queries, dtype=np.int64))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One training: what is fitted on what, and what is measured on what with which metrics."""
+    """One training and its evaluation."""
 
     ranker: Any
-    """An unfitted estimator with `fit(X, y, qid=…)` and `predict`; a Pipeline may be one."""
+    """An unfitted estimator with `fit(X, y, qid=…)` and `predict`, or a Pipeline."""
     name: str
-    """How results call it."""
-    parameters: Mapping[str, Any]
-    """Set on a clone."""
+    """The name of the ranker in results."""
+    parameters: Mapping[str, object]
+    """Set on a clone of the ranker."""
     seed: int
     """Set as every `random_state` of the clone."""
-    train: Part
-    validation: Part | None
-    """Handed as `eval_set` where `fit` takes one."""
-    test: Part
+    train: QuerySubset
+    validation: QuerySubset | None
+    """Passed as `eval_set` if `fit` takes one."""
+    test: QuerySubset
     metrics: tuple[str, ...]
-    """Such as `"ndcg@10"`; each becomes a cell."""
+    """Metric names such as `"ndcg@10"`; each is a job."""
     convention: str = "paper"
     fold: str = ""
     inner_fold: int | None = None
-    """None for a training on the whole training part."""
-    keep_queries: bool = False
-    """Keep the value of every test query too."""
-    shown: tuple[int, ...] = ()
-    """The test queries that are looked at closely; see `diagnostics`."""
+    """None for a training on the whole training split."""
+    keep_per_query: bool = False
+    """Whether to store the value of every test query."""
+    example_queries: tuple[int, ...] = ()
+    """Indices of the test queries to store diagnostics of; see `diagnostics`."""
 
     def keys(self, fingerprints: Mapping[str, str]) -> dict[str, str]:
-        """The key of each metric's cell; `fingerprints` are those of the data by name."""
-        return Keys(fingerprints).of_cells(self)
+        """Return the job key of each metric; `fingerprints` maps data set names to checksums."""
+        return JobKeys(fingerprints).keys_by_metric(self)
 
     def __str__(self) -> str:
-        words = [self.name, *(f"{key}={value!r}" for key, value in self.parameters.items())]
-        place = [self.fold or self.train.data]
+        settings = [self.name, *(f"{key}={value!r}" for key, value in self.parameters.items())]
+        location = [self.fold or self.train.data]
         if self.inner_fold is not None:
-            place.append(f"inner fold {self.inner_fold + 1}")
-        return f"{', '.join(words)} ({', '.join(place)}, seed {self.seed})"
+            location.append(f"inner fold {self.inner_fold + 1}")
+        return f"{', '.join(settings)} ({', '.join(location)}, seed {self.seed})"
 
 
-class Keys:
-    """Keys of many fits; what several of them share is described only once."""
+class JobKeys:
+    """Computes the keys of many fits; descriptions that fits share are computed once."""
 
     def __init__(self, fingerprints: Mapping[str, str]) -> None:
         self._fingerprints = fingerprints
-        # An id means something only as long as its object lives, so what it is of is kept beside it.
-        self._estimators: dict[tuple[int, str, int], tuple[Any, str]] = {}
+        # An id is valid only while its object lives, so the object is kept beside its digest.
+        self._estimators: dict[tuple[int, str, int], tuple[object, str]] = {}
         self._trainings: dict[int, tuple[Fit, str]] = {}
 
-    def of_training(self, fit: Fit) -> str:
-        """The same for fits that train the same on the same; what is measured does not matter."""
+    def training_key(self, fit: Fit) -> str:
+        """Return a key that is equal for fits with identical training; the evaluation is not part of it."""
         if id(fit) not in self._trainings:
-            words = {
-                "estimator": self._estimator(fit),
+            description = {
+                "estimator": self._estimator_digest(fit),
                 "seed": fit.seed,
-                "train": self._part(fit.train),
-                "validation": None if fit.validation is None else self._part(fit.validation),
+                "train": self._subset_digests(fit.train),
+                "validation": None if fit.validation is None else self._subset_digests(fit.validation),
                 "environment": environment_fingerprint(),
             }
-            self._trainings[id(fit)] = (fit, digest_of(words))
+            self._trainings[id(fit)] = (fit, compute_digest(description))
         return self._trainings[id(fit)][1]
 
-    def of_cells(self, fit: Fit) -> dict[str, str]:
-        """The key of the cell of each metric."""
-        words: dict[str, Any] = {
-            "training": self.of_training(fit),
-            "test": self._part(fit.test),
-            "queries": fit.keep_queries,
-            "shown": list(fit.shown),
+    def keys_by_metric(self, fit: Fit) -> dict[str, str]:
+        """Return the job key of each metric."""
+        description: dict[str, object] = {
+            "training": self.training_key(fit),
+            "test": self._subset_digests(fit.test),
+            "queries": fit.keep_per_query,
+            "examples": list(fit.example_queries),
         }
         return {
-            metric: digest_of({**words, "metric": _metric_digest(metric, fit.convention)})
+            metric: compute_digest({**description, "metric": _metric_digest(metric, fit.convention)})
             for metric in fit.metrics
         }
 
-    def _estimator(self, fit: Fit) -> str:
-        parameters = digest_of(describe(fit.parameters, f"the parameters of {fit.name}"))
+    def _estimator_digest(self, fit: Fit) -> str:
+        parameters = compute_digest(describe(fit.parameters, f"the parameters of {fit.name}"))
         shared = (id(fit.ranker), parameters, fit.seed)
         if shared not in self._estimators:
-            estimator = configured(fit.ranker, fit.parameters, fit.seed)
-            self._estimators[shared] = (fit.ranker, digest_of(describe(estimator, fit.name)))
+            estimator = configure_ranker(fit.ranker, fit.parameters, fit.seed)
+            self._estimators[shared] = (fit.ranker, compute_digest(describe(estimator, fit.name)))
         return self._estimators[shared][1]
 
-    def _part(self, part: Part) -> list[str]:
-        if part.data not in self._fingerprints:
+    def _subset_digests(self, subset: QuerySubset) -> list[str]:
+        if subset.data not in self._fingerprints:
             known = ", ".join(map(repr, self._fingerprints))
-            raise ValueError(f"no data set is called {part.data!r}; choose from {known}")
-        return [self._fingerprints[part.data], part.digest]
+            raise ValueError(f"no data set is called {subset.data!r}; choose from {known}")
+        return [self._fingerprints[subset.data], subset.digest]
 
 
 @cache
 def _metric_digest(metric: str, convention: str) -> str:
-    return digest_of(describe(Metric.parse(metric, convention=convention)))
+    return compute_digest(describe(Metric.parse(metric, convention=convention)))
 
 
-def configured(ranker: Any, parameters: Mapping[str, Any], seed: int) -> Any:
-    """A clone with these parameters, whose every `random_state` is the seed.
+def configure_ranker(ranker: Any, parameters: Mapping[str, object], seed: int) -> Any:
+    """Return a clone with these parameters, whose every `random_state` is the seed.
 
     >>> from directranker.rankers import Ensemble, RankSVM
-    >>> configured(Ensemble(RankSVM()), {"ranker__alpha": 0.5}, 3)
+    >>> configure_ranker(Ensemble(RankSVM()), {"ranker__alpha": 0.5}, 3)
     Ensemble(random_state=3, ranker=RankSVM(alpha=0.5, random_state=3))
     """
     estimator = clone(ranker)
-    # A value may be an estimator itself, which must not be shared between fits.
+    # A value may be an estimator itself, which fits must not share.
     estimator.set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
     return estimator.set_params(**dict.fromkeys(names, seed))

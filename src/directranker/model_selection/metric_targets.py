@@ -1,16 +1,16 @@
-"""Rankers that look at a metric while they learn, trained for the one that they will be measured by.
+"""Rankers that use a metric in training, set to the metric that they are evaluated by.
 
-LambdaMART climbs a metric, AdaRank boosts on it, a DirectRanker stops early by it. In a search for another
-metric they do so for that one; the paper says so of LambdaMART.
+LambdaMART optimises a metric, AdaRank boosts on it, a DirectRanker uses it for early stopping. In a search
+for another metric they use that one instead; the paper does so for LambdaMART.
 
 >>> from directranker.rankers import AdaRank, Ensemble, LambdaDirectRanker, LambdaMART, RankSVM
->>> trained_for(AdaRank(), "map").metric
+>>> adapt_to_metric(AdaRank(), "map").metric
 'map:paper'
->>> trained_for(Ensemble(LambdaDirectRanker()), "map", convention="trec").ranker
+>>> adapt_to_metric(Ensemble(LambdaDirectRanker()), "map", convention="trec").ranker
 LambdaDirectRanker(metric='map:trec', pair_weight='delta_map')
->>> trained_for(LambdaMART(), "map@10")  # it optimises MAP of whole lists only
+>>> adapt_to_metric(LambdaMART(), "map@10")  # it optimises MAP without a cutoff only
 LambdaMART(metric='map@10:paper', pair_weight='delta_map')
->>> trained_for(RankSVM(), "map")
+>>> adapt_to_metric(RankSVM(), "map")
 RankSVM()
 """
 
@@ -24,26 +24,26 @@ from sklearn.base import clone
 from directranker.metrics import Metric
 from directranker.rankers import Ranker
 
-__all__ = ["rankers_for", "trained_for"]
+__all__ = ["adapt_to_metric", "adapt_to_metrics"]
 
 
-def trained_for(ranker: Any, metric: str, *, convention: str = "paper") -> Any:
-    """A clone in which every ranker's parameter `metric` is this one, and ΔNDCG or ΔMAP weigh pairs likewise.
+def adapt_to_metric(ranker: Any, metric: str, *, convention: str = "paper") -> Any:
+    """Return a clone whose parameters `metric` and `pair_weight` target this metric.
 
-    A clone without any change where the ranker has no such parameter, or cannot learn by this metric; then
-    one training serves several metrics.
+    The clone is unchanged if the ranker has no such parameter or cannot use this metric; then one fit serves
+    several metrics.
     """
-    wanted = Metric.parse(metric, convention=convention)
-    changed = clone(ranker)
-    within = {name: value for name, value in changed.get_params().items() if isinstance(value, Ranker)}
-    for name, part in {"": changed, **within}.items():
-        if isinstance(part, Ranker):
+    target = Metric.parse(metric, convention=convention)
+    adapted = clone(ranker)
+    nested = {name: value for name, value in adapted.get_params().items() if isinstance(value, Ranker)}
+    for name, estimator in {"": adapted, **nested}.items():
+        if isinstance(estimator, Ranker):
             prefix = f"{name}__" if name else ""
-            parameters = part._parameters_for_metric(wanted)
-            changed.set_params(**{f"{prefix}{key}": value for key, value in parameters.items()})
-    return changed
+            parameters = estimator._parameters_for_metric(target)
+            adapted.set_params(**{f"{prefix}{key}": value for key, value in parameters.items()})
+    return adapted
 
 
-def rankers_for(ranker: Any, metrics: Sequence[str], convention: str) -> dict[str, Any]:
-    """The ranker for each of several metrics."""
-    return {metric: trained_for(ranker, metric, convention=convention) for metric in metrics}
+def adapt_to_metrics(ranker: Any, metrics: Sequence[str], convention: str) -> dict[str, Any]:
+    """Return a clone of the ranker for each metric."""
+    return {metric: adapt_to_metric(ranker, metric, convention=convention) for metric in metrics}

@@ -1,7 +1,7 @@
-"""The paper's protocol: on each given fold a search on its training part, then the test part, once.
+"""Nested search, the paper's protocol: search on each fold's training split, then test once.
 
-Section "Grid search and LETOR Evaluation" of the paper. All inner trainings of all rankers and folds run
-together, then all final ones, so that workers wait only once.
+Section "Grid search and LETOR Evaluation" of the paper. All inner fits of all rankers and folds run first,
+then all final fits, so that workers wait only once.
 
 >>> from directranker.data.folds import Fold
 >>> from directranker.data.synthetic import example_dataset
@@ -21,17 +21,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.data.folds import Fold
 from directranker.model_selection.candidates import Grid
-from directranker.model_selection.cross_validation import Table
+from directranker.model_selection.cross_validation import ScoreTable
 from directranker.model_selection.nested_result import FoldResult, NestedResult
-from directranker.model_selection.plan import InnerFolds, Place, Plan, RankerGrid
-from directranker.model_selection.progress import Report, Tally
+from directranker.model_selection.plan import InnerFolds, InnerSearch, Plan, RankerGrid
+from directranker.model_selection.progress import ProgressCallback, ProgressTracker
 from directranker.model_selection.running import Runner
-from directranker.model_selection.search import StorePlace, opened_store
-from directranker.model_selection.search_result import best_candidate
+from directranker.model_selection.search import StoreLike, open_store
+from directranker.model_selection.search_result import select_best_candidate
 
 __all__ = ["nested_grid_search", "nested_searches", "run_plan"]
 
@@ -45,25 +45,25 @@ def nested_grid_search(
     inner_folds: InnerFolds = 5,
     seeds: int = 1,
     convention: str = "paper",
-    store: StorePlace = None,
+    store: StoreLike = None,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> NestedResult:
-    """Search on each fold's training part, train the best on all of it, and measure it on the test part.
+    """Search on each fold's training split, fit the best candidate on all of it, and test it once.
 
     Parameters
     ----------
     ranker, grid
         See `grid_search`.
     folds
-        Their validation parts are handed to each fit as `eval_set`, for early stopping.
+        Their validation splits are passed to each fit as `eval_set`, for early stopping.
     metrics
-        Each chooses for itself and is reported for its own choice.
+        Candidates are selected, and test scores reported, for each metric separately.
     inner_folds
-        The number of inner folds that candidates are chosen by, or `"validation"`: by the validation split.
+        The number of inner folds to select candidates by, or `"validation"` to use the validation split.
     seeds
-        How many final trainings there are per fold, with the seeds 0, 1, …; candidates are tried with seed 0.
+        The number of final fits per fold, with the seeds 0, 1, …; candidates are evaluated with seed 0.
     convention, store, workers, cluster, progress
         See `grid_search`.
 
@@ -91,12 +91,12 @@ def nested_searches(
     inner_folds: InnerFolds = 5,
     seeds: int = 1,
     convention: str = "paper",
-    store: StorePlace = None,
+    store: StoreLike = None,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, NestedResult]:
-    """The same for several rankers on the same folds → the result of each by name."""
+    """Run `nested_grid_search` for several rankers on the same folds; return the results by name."""
     plan = Plan(entries, folds, metrics, inner_folds=inner_folds, seeds=seeds, convention=convention)
     return run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
 
@@ -104,58 +104,63 @@ def nested_searches(
 def run_plan(
     plan: Plan,
     *,
-    store: StorePlace = None,
+    store: StoreLike = None,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, NestedResult]:
-    """Run the jobs of a plan that the store does not have → the result of each entry by name."""
-    with opened_store(store) as cells:
-        runner = Runner(plan.data, cells, workers=workers, cluster=cluster, keys=plan.keys)
-        chosen = _run(plan, runner, progress)
-        return {name: _result(plan, name, chosen, runner) for name in plan.candidates}
+    """Run the jobs of a plan that the store does not have; return the result of each entry by name."""
+    with open_store(store) as opened:
+        runner = Runner(plan.data, opened, workers=workers, cluster=cluster, keys=plan.keys)
+        choices = _run_searches(plan, runner, progress)
+        return {name: _build_result(plan, name, choices, runner) for name in plan.candidates}
 
 
 class _Choice(NamedTuple):
     candidate: int
-    means: NDArray[np.float64]
+    means: FloatArray
 
 
-def _run(plan: Plan, runner: Runner, progress: Report | None) -> dict[Place, _Choice]:
-    """All inner trainings, then all final ones → what was chosen at each place."""
-    inner = [fit for place in plan.places for fits in plan.inner_fits(place) for fit in fits]
-    tally = Tally(len(runner.job_keys(inner)) + len(plan.places) * len(plan.seeds), progress)
-    runner.run(inner, tally)
-    chosen = {place: _chosen(plan, place, runner) for place in plan.places}
-    final = [fit for place in plan.places for fit in plan.final_fits(place, chosen[place].candidate)]
-    runner.run(final, tally)
-    return chosen
+def _run_searches(
+    plan: Plan, runner: Runner, progress: ProgressCallback | None
+) -> dict[InnerSearch, _Choice]:
+    """Run all inner fits, then all final fits; return the choice of each inner search."""
+    inner = [fit for search in plan.searches for fits in plan.inner_fits(search) for fit in fits]
+    n_jobs = len(runner.job_keys(inner)) + len(plan.searches) * len(plan.seeds)
+    tracker = ProgressTracker(n_jobs, progress)
+    runner.run(inner, tracker)
+    choices = {search: _select_candidate(plan, search, runner) for search in plan.searches}
+    final = [fit for search in plan.searches for fit in plan.final_fits(search, choices[search].candidate)]
+    runner.run(final, tracker)
+    return choices
 
 
-def _chosen(plan: Plan, place: Place, runner: Runner) -> _Choice:
-    fits = plan.inner_fits(place)
-    if not fits:  # one candidate is no choice
+def _select_candidate(plan: Plan, search: InnerSearch, runner: Runner) -> _Choice:
+    fits = plan.inner_fits(search)
+    if not fits:  # there is only one candidate
         return _Choice(0, np.empty(0))
-    table = Table.empty(len(fits), len(fits[0]))
-    for number, of_candidate in enumerate(fits):
-        table.fill(number, [cell[place.metric] for cell in runner.cells(of_candidate)])
-    what = f"{place.metric} of {place.entry} on {place.fold}"
-    return _Choice(best_candidate(table.means, what), table.means)
+    table = ScoreTable.empty(len(fits), len(fits[0]))
+    for index, of_candidate in enumerate(fits):
+        table.fill(index, [by_metric[search.metric] for by_metric in runner.results(of_candidate)])
+    what = f"{search.metric} of {search.entry} on {search.fold}"
+    return _Choice(select_best_candidate(table.means, what), table.means)
 
 
-def _result(plan: Plan, name: str, chosen: Mapping[Place, _Choice], runner: Runner) -> NestedResult:
+def _build_result(
+    plan: Plan, name: str, choices: Mapping[InnerSearch, _Choice], runner: Runner
+) -> NestedResult:
     folds: dict[str, list[FoldResult]] = {metric: [] for metric in plan.metrics}
-    for place, choice in chosen.items():
-        if place.entry == name:
-            cells = runner.cells(plan.final_fits(place, choice.candidate))
-            folds[place.metric].append(
+    for search, choice in choices.items():
+        if search.entry == name:
+            results = runner.results(plan.final_fits(search, choice.candidate))
+            folds[search.metric].append(
                 FoldResult(
-                    fold=place.fold,
-                    metric=place.metric,
+                    fold=search.fold,
+                    metric=search.metric,
                     parameters=plan.candidates[name][choice.candidate],
                     inner_scores=choice.means,
-                    cells=tuple(cell[place.metric] for cell in cells),
-                    query_ids=plan.folds[place.fold].test.query_ids,
+                    job_results=tuple(by_metric[search.metric] for by_metric in results),
+                    query_ids=plan.folds[search.fold].test.query_ids,
                 )
             )
     per_metric = {metric: tuple(results) for metric, results in folds.items()}

@@ -1,11 +1,11 @@
-"""All trainings of a search: those whose cells are stored are left out, the others run and are stored.
+"""Run the fits of a search: skip those whose results are stored, train and store the others.
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
->>> from directranker.model_selection.jobs import Part
+>>> from directranker.model_selection.jobs import QuerySubset
 >>> from directranker.rankers import RankSVM
 >>> data = {"all": example_dataset().select(range(60))}
->>> train, test = Part("all", tuple(range(40))), Part("all", tuple(range(40, 60)))
+>>> train, test = QuerySubset("all", tuple(range(40))), QuerySubset("all", tuple(range(40, 60)))
 >>> fits = [Fit(RankSVM(), "RankSVM", {"alpha": a}, 0, train, None, test, ("map",)) for a in (0.01, 1.0)]
 >>> with tempfile.TemporaryDirectory() as folder, JobStore(folder + "/jobs.sqlite") as store:
 ...     for _ in range(2):  # the second time nothing is trained
@@ -25,11 +25,11 @@ from dataclasses import replace
 from directranker.data.dataset import RankingDataset
 from directranker.model_selection.cluster import run_on_cluster
 from directranker.model_selection.fingerprints import data_fingerprint, environment_fingerprint
-from directranker.model_selection.jobs import Fit, Keys
-from directranker.model_selection.progress import Report, Tally
+from directranker.model_selection.jobs import Fit, JobKeys
+from directranker.model_selection.progress import ProgressCallback, ProgressTracker
 from directranker.model_selection.store import JobResult, JobStore
-from directranker.model_selection.threads import cores_given, threads_each
-from directranker.model_selection.workers import Task, run_here, run_in_processes
+from directranker.model_selection.threads import count_cores, threads_per_worker
+from directranker.model_selection.workers import Task, run_in_processes, run_in_this_process
 from directranker.parameters import integer, or_none
 
 __all__ = ["Runner", "run_fits"]
@@ -42,31 +42,31 @@ def run_fits(
     *,
     workers: int | None = None,
     cluster: str | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> None:
-    """Train what has no cells in the store yet, and store each training's cells as soon as it ends.
+    """Train the fits that have no results in the store, and store the results of each as soon as it ends.
 
-    Fits that train the same are trained once for all their metrics.
+    Fits with identical training are trained once for all their metrics.
 
     Parameters
     ----------
     fits
-        What to train.
+        The fits to train.
     data
-        The data sets by the names that the fits use.
+        The data sets, by the names that the fits use.
     store
-        Where cells are looked up and kept.
+        Where results are looked up and stored.
     workers
-        How many trainings run at the same time, in processes of their own; at most, and by default, as many
-        as there are cores. The cores are shared out among them. 1 trains in this process.
+        How many fits run at the same time, each in its own process; at most, and by default, the number of
+        cores. The cores are divided among the workers. 1 trains in this process.
     cluster
         The address of a Dask scheduler, whose workers train instead.
     progress
-        Called with a `Progress` at the start and after each training.
+        Called with a `Progress` at the start and after each fit.
 
     """
     runner = Runner(data, store, workers=workers, cluster=cluster)
-    runner.run(fits, Tally(len(runner.job_keys(fits)), progress))
+    runner.run(fits, ProgressTracker(len(runner.job_keys(fits)), progress))
 
 
 class Runner:
@@ -79,58 +79,61 @@ class Runner:
         *,
         workers: int | None = None,
         cluster: str | None = None,
-        keys: Keys | None = None,
+        keys: JobKeys | None = None,
     ) -> None:
         or_none(integer(1)).check("workers", workers)
         self.store = store
         self._data = data
-        self._workers = min(workers or cores_given(), cores_given())
+        self._workers = min(workers or count_cores(), count_cores())
         self._cluster = cluster
-        self._keys = keys or Keys({name: data_fingerprint(dataset) for name, dataset in data.items()})
+        self._keys = keys or JobKeys({name: data_fingerprint(dataset) for name, dataset in data.items()})
 
     def job_keys(self, fits: Sequence[Fit]) -> set[str]:
-        """The keys of all cells of these fits."""
-        return {key for fit in fits for key in self._keys.of_cells(fit).values()}
+        """Return the keys of all jobs of these fits."""
+        return {key for fit in fits for key in self._keys.keys_by_metric(fit).values()}
 
-    def cells(self, fits: Sequence[Fit]) -> list[dict[str, JobResult]]:
-        """The cell of each metric of each fit, where there is one."""
-        keys = [self._keys.of_cells(fit) for fit in fits]
-        known = self.store.get(key for of_fit in keys for key in of_fit.values())
-        return [{metric: known[key] for metric, key in of_fit.items() if key in known} for of_fit in keys]
+    def results(self, fits: Sequence[Fit]) -> list[dict[str, JobResult]]:
+        """Return the stored results of each fit by metric."""
+        keys = [self._keys.keys_by_metric(fit) for fit in fits]
+        stored = self.store.get(key for by_metric in keys for key in by_metric.values())
+        return [
+            {metric: stored[key] for metric, key in by_metric.items() if key in stored} for by_metric in keys
+        ]
 
-    def run(self, fits: Sequence[Fit], tally: Tally) -> None:
-        """Train what is missing; see `run_fits`."""
-        wanted = self.job_keys(fits)
-        known = self.store.known(wanted)
-        tally.skip(len(known))
-        tasks = self._tasks(fits, known)
+    def run(self, fits: Sequence[Fit], tracker: ProgressTracker) -> None:
+        """Train the fits whose results are missing; see `run_fits`."""
+        existing = self.store.existing_keys(self.job_keys(fits))
+        tracker.skip(len(existing))
+        tasks = self._build_tasks(fits, existing)
         if not tasks:
             return
-        with closing(self._results(tasks)) as results:
-            for cells in results:
-                self.store.add(cells)
-                tally.count(cells)
+        with closing(self._run_tasks(tasks)) as finished:
+            for results in finished:
+                self.store.add(results)
+                tracker.count(results)
 
-    def _tasks(self, fits: Sequence[Fit], known: set[str]) -> list[Task]:
-        """One for all fits that train the same, with the metrics that are missing."""
+    def _build_tasks(self, fits: Sequence[Fit], existing: set[str]) -> list[Task]:
+        """Build one task, with the missing metrics, for all fits with identical training and evaluation."""
         missing: dict[tuple[str, ...], tuple[Fit, dict[str, str]]] = {}
         for fit in fits:
-            keys = {metric: key for metric, key in self._keys.of_cells(fit).items() if key not in known}
+            keys = {
+                metric: key for metric, key in self._keys.keys_by_metric(fit).items() if key not in existing
+            }
             if keys:
-                alike = (self._keys.of_training(fit), fit.test.data, fit.test.digest, fit.convention)
-                kept = (str(fit.keep_queries), str(fit.shown))
-                _, together = missing.setdefault((*alike, *kept), (fit, {}))
-                together.update(keys)
+                training = self._keys.training_key(fit)
+                evaluation = (fit.test.data, fit.test.digest, fit.convention)
+                kept = (str(fit.keep_per_query), str(fit.example_queries))
+                _, merged = missing.setdefault((training, *evaluation, *kept), (fit, {}))
+                merged.update(keys)
         environment = environment_fingerprint()
         return [Task(replace(fit, metrics=tuple(keys)), keys, environment) for fit, keys in missing.values()]
 
-    def _results(self, tasks: Sequence[Task]) -> Generator[list[JobResult]]:
-        parts = (part for task in tasks for part in (task.fit.train, task.fit.validation, task.fit.test))
-        names = {part.data for part in parts if part is not None}
+    def _run_tasks(self, tasks: Sequence[Task]) -> Generator[list[JobResult]]:
+        names = {name for task in tasks for name in task.data_names()}
         data = {name: dataset for name, dataset in self._data.items() if name in names}
         if self._cluster is not None:
             return run_on_cluster(tasks, data, self._cluster)
-        threads = threads_each(self._workers)
+        threads = threads_per_worker(self._workers)
         if min(self._workers, len(tasks)) == 1:
-            return run_here(tasks, data, threads)
+            return run_in_this_process(tasks, data, threads)
         return run_in_processes(tasks, data, self._workers, threads)

@@ -1,4 +1,4 @@
-"""Searches over the parameters of one ranker on one data set, cross-validated by query.
+"""Hyperparameter search for one ranker on one data set, cross-validated by query.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
@@ -21,21 +21,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from directranker.arrays import IntArray
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.metrics import Metric
 from directranker.metrics.constant_metrics import explain_constant_metric
-from directranker.model_selection.candidates import Grid, as_grids, drawn_candidates, grid_candidates
-from directranker.model_selection.cross_validation import CrossValidation, measure, query_folds
-from directranker.model_selection.digests import describe, digest_of
+from directranker.model_selection.candidates import Grid, expand_grid, sample_candidates, validate_grids
+from directranker.model_selection.cross_validation import CrossValidation, evaluate_candidates, split_queries
+from directranker.model_selection.digests import compute_digest, describe
 from directranker.model_selection.fitting import fit_by_query
-from directranker.model_selection.halving import halve
-from directranker.model_selection.jobs import Part, configured
-from directranker.model_selection.metric_targets import rankers_for
+from directranker.model_selection.halving import search_by_halving
+from directranker.model_selection.jobs import QuerySubset, configure_ranker
+from directranker.model_selection.metric_targets import adapt_to_metrics
 from directranker.model_selection.optuna_search import search_with_optuna
-from directranker.model_selection.progress import Report, Tally
+from directranker.model_selection.progress import ProgressCallback, ProgressTracker
 from directranker.model_selection.running import Runner
-from directranker.model_selection.search_result import SearchResult, best_candidate, cv_results
+from directranker.model_selection.search_result import SearchResult, build_cv_results, select_best_candidate
 from directranker.model_selection.store import JobStore
 from directranker.parameters import instance_of, integer, or_none
 from directranker.suggestions import describe_unknown_name
@@ -43,17 +44,17 @@ from directranker.training.interrupts import raise_interrupts
 
 __all__ = [
     "Method",
-    "StorePlace",
+    "StoreLike",
     "check_metrics_not_constant",
-    "checked_metrics",
     "grid_search",
-    "opened_store",
+    "open_store",
+    "validate_metrics",
 ]
 
 Method = Literal["grid", "halving", "optuna"]
 METHODS: tuple[Method, ...] = ("grid", "halving", "optuna")
-StorePlace = str | Path | JobStore | None
-"""Where finished cells are kept: a file, an open store, or None for a temporary one."""
+StoreLike = str | Path | JobStore | None
+"""Where job results are stored: a file, an open store, or None for a temporary one."""
 OPTUNA_CANDIDATES = 30
 
 
@@ -69,160 +70,160 @@ def grid_search(
     refit: bool = True,
     workers: int | None = None,
     cluster: str | None = None,
-    store: StorePlace = None,
+    store: StoreLike = None,
     validation: RankingDataset | None = None,
     random_state: int = 0,
     convention: str = "paper",
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> SearchResult:
-    """Try parameters by cross-validation over queries, and fit the best on all of the data.
+    """Evaluate parameters by cross-validation over queries, and fit the best on all of the data.
 
-    Each metric chooses for itself. Rankers that look at a metric in training look at the one that they are
-    measured by; others are trained once for all metrics. Whatever a pipeline holds is fitted on the training
-    part of a fold alone.
+    The best parameters are selected for each metric separately. Rankers that use a metric in training use the
+    one that they are evaluated by; other rankers are trained once for all metrics. All steps of a pipeline
+    are fitted on the training queries of a fold only.
 
     Parameters
     ----------
     ranker
-        A ranker, or a pipeline that ends with one; never fitted itself.
+        A ranker, or a pipeline that ends with one; it is cloned, not fitted itself.
     grid
         Values per parameter, or several such grids; for halving and Optuna also distributions of `scipy`.
     data
-        What is searched and learnt on.
+        The data to search on, and to fit the best ranker on.
     metrics
-        Such as `"ndcg@10"` and `"map"`.
+        Metric names such as `"ndcg@10"` and `"map"`.
     folds
-        How many parts the queries are divided into, by scikit-learn's `GroupKFold`.
+        The number of cross-validation folds; queries are split by scikit-learn's `GroupKFold`.
     method
-        `"grid"`: all points. `"halving"`: all, or `n_candidates` at random, first on few queries. `"optuna"`:
-        `n_candidates` (30) that a model suggests, for each metric.
+        `"grid"`: all points. `"halving"`: successive halving over all points, or over `n_candidates` random
+        ones. `"optuna"`: `n_candidates` (default 30) points that Optuna suggests, for each metric.
     n_candidates
-        How many points to draw.
+        How many points to sample.
     refit
-        Whether `best_ranker` shall be there. It is trained in each call: a ranker is no cell.
+        Whether to fit the best ranker on all of the data. Rankers are not stored, so each call fits it again.
     workers, cluster, progress
         See `run_fits`.
     store
-        The file of finished cells, with which the same call goes on where another one ended.
+        The file of job results; a later call with the same file resumes the search.
     validation
-        Handed to each fit as `eval_set`; nothing is chosen by it.
+        Passed to each fit as `eval_set`; not used to select parameters.
     random_state
-        The seed of every training and of what is drawn.
+        The seed of every fit and of sampled candidates.
     convention
-        The rules of the metrics.
+        The convention of the metrics.
 
     """
     or_none(integer(1)).check("n_candidates", n_candidates)
-    names = checked_metrics(metrics, convention)
+    names = validate_metrics(metrics, convention)
     if method not in METHODS:
         raise ValueError(describe_unknown_name("method", method, METHODS))
     if method == "grid" and n_candidates is not None:
-        raise ValueError("a grid takes all its points; leave out n_candidates, or search by another method")
-    parts = {"data": data} if validation is None else {"data": data, "validation": validation}
-    for name, part in parts.items():
-        instance_of("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset).check(
-            name, part
-        )
+        raise ValueError("method='grid' uses all points; omit n_candidates, or pass another method")
+    datasets = {"data": data} if validation is None else {"data": data, "validation": validation}
+    is_dataset = instance_of("a RankingDataset, such as RankingDataset.from_arrays makes", RankingDataset)
+    for name, dataset in datasets.items():
+        is_dataset.check(name, dataset)
     check_metrics_not_constant(names, convention, [data])
     plan = CrossValidation(
-        rankers=rankers_for(ranker, names, convention),
+        rankers=adapt_to_metrics(ranker, names, convention),
         name=type(ranker).__name__,
-        splits=query_folds("data", data, folds),
-        validation=None if validation is None else Part("validation"),
+        splits=split_queries("data", data, folds),
+        validation=None if validation is None else QuerySubset("validation"),
         convention=convention,
         seed=random_state,
     )
-    with opened_store(store) as cells:
-        runner = Runner(parts, cells, workers=workers, cluster=cluster)
-        result = _searched(plan, ranker, grid, method, n_candidates, runner, progress)
+    with open_store(store) as opened:
+        runner = Runner(datasets, opened, workers=workers, cluster=cluster)
+        result = _search(plan, ranker, grid, method, n_candidates, runner, progress)
     if not refit:
         return result
-    return replace(result, rankers=_refitted(result, plan, data, validation))
+    return replace(result, rankers=_refit_best(result, plan, data, validation))
 
 
-def _searched(
+def _search(
     plan: CrossValidation,
     ranker: Any,
     grid: Grid,
     method: Method,
     n_candidates: int | None,
     runner: Runner,
-    progress: Report | None,
+    progress: ProgressCallback | None,
 ) -> SearchResult:
-    more: dict[str, Any] = {}
+    extra_columns: dict[str, IntArray] = {}
     candidates: Sequence[dict[str, Any]]
     if method == "optuna":
         n = OPTUNA_CANDIDATES if n_candidates is None else n_candidates
-        grids = as_grids(ranker, grid)
+        grids = validate_grids(ranker, grid)
         candidates, tables, best = search_with_optuna(plan, grids, n, runner, progress)
     elif method == "halving":
-        candidates = drawn_candidates(ranker, grid, n_candidates, plan.seed)
-        tables, best, more = halve(plan, candidates, runner, progress)
+        candidates = sample_candidates(ranker, grid, n_candidates, plan.seed)
+        tables, best, extra_columns = search_by_halving(plan, candidates, runner, progress)
     else:
-        candidates = grid_candidates(ranker, grid)
-        numbers = {metric: range(len(candidates)) for metric in plan.metrics}
+        candidates = expand_grid(ranker, grid)
+        indices = {metric: range(len(candidates)) for metric in plan.metrics}
         fits = [fit for one in candidates for metric in plan.metrics for fit in plan.fits(one, metric)]
-        tables = measure(plan, candidates, numbers, runner, Tally(len(runner.job_keys(fits)), progress))
-        best = {metric: best_candidate(table.means, metric) for metric, table in tables.items()}
+        tracker = ProgressTracker(len(runner.job_keys(fits)), progress)
+        tables = evaluate_candidates(plan, candidates, indices, runner, tracker)
+        best = {metric: select_best_candidate(table.means, metric) for metric, table in tables.items()}
     return SearchResult(
         candidates=candidates,
         metrics=plan.metrics,
         best_indices=best,
-        cv_results_=cv_results(candidates, tables, more),
+        cv_results_=build_cv_results(candidates, tables, extra_columns),
         rankers=None,
     )
 
 
-def _refitted(
+def _refit_best(
     result: SearchResult, plan: CrossValidation, data: RankingDataset, validation: RankingDataset | None
 ) -> dict[str, Any]:
-    """The best ranker of each metric, trained on all of the data; one where several metrics share it."""
+    """Fit the best ranker of each metric on all of the data; metrics with the same best ranker share it."""
     fitted: dict[str, Any] = {}
     rankers = {}
     for metric in plan.metrics:
-        ranker = configured(plan.rankers[metric], result.best_parameters(metric), plan.seed)
-        words = digest_of(describe(ranker))
-        if words not in fitted:
+        ranker = configure_ranker(plan.rankers[metric], result.best_parameters(metric), plan.seed)
+        digest = compute_digest(describe(ranker))
+        if digest not in fitted:
             with raise_interrupts():
-                fitted[words] = fit_by_query(ranker, data, validation)
-        rankers[metric] = fitted[words]
+                fitted[digest] = fit_by_query(ranker, data, validation)
+        rankers[metric] = fitted[digest]
     return rankers
 
 
-def checked_metrics(metrics: str | Sequence[str], convention: str) -> tuple[str, ...]:
-    """Metrics by name, each once and known.
+def validate_metrics(metrics: str | Sequence[str], convention: str) -> tuple[str, ...]:
+    """Return the metric names as a tuple; raise if one is unknown or listed twice.
 
-    >>> checked_metrics("map", "paper")
+    >>> validate_metrics("map", "paper")
     ('map',)
     """
     if not isinstance(metrics, Iterable):
-        raise TypeError(f"metrics is {metrics!r}; give names, such as ('ndcg@10', 'map')")
+        raise TypeError(f"metrics is {metrics!r}; pass names, such as ('ndcg@10', 'map')")
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     if not names:
-        raise ValueError("no metric is asked for; give at least one, such as 'ndcg@10'")
+        raise ValueError("metrics is empty; pass at least one, such as 'ndcg@10'")
     parsed = [Metric.parse(name, convention=convention) for name in names]
     for number, metric in enumerate(parsed):
         if metric in parsed[:number]:
-            raise ValueError(f"metric {names[number]!r} is asked for twice; name each once")
+            raise ValueError(f"metric {names[number]!r} is listed twice; list each once")
     return names
 
 
 def check_metrics_not_constant(
-    metrics: Sequence[str], convention: str, measured_on: Sequence[RankingDataset]
+    metrics: Sequence[str], convention: str, evaluated_on: Sequence[RankingDataset]
 ) -> None:
-    """Refuse metrics by which every candidate would be as good as any other, before hours of training."""
+    """Raise if a metric would score all candidates the same, before hours of training."""
     for name in metrics:
         metric = Metric.parse(name, convention=convention)
         reasons = [
-            explain_constant_metric(metric, data.relevance, offsets=data.offsets) for data in measured_on
+            explain_constant_metric(metric, data.relevance, offsets=data.offsets) for data in evaluated_on
         ]
         if all(reasons):
-            raise DataError(f"there is nothing to choose by: {reasons[0]}")
+            raise DataError(f"{name} cannot select a candidate: {reasons[0]}")
 
 
 @contextmanager
-def opened_store(store: StorePlace) -> Iterator[JobStore]:
-    """The store itself, one opened for the while, or a temporary one."""
+def open_store(store: StoreLike) -> Iterator[JobStore]:
+    """Yield an open store: the given one, one opened from a path, or a temporary one."""
     if isinstance(store, JobStore):
         yield store
     elif store is not None:

@@ -1,11 +1,12 @@
-"""Finished cells in an SQLite file: each fit's in one transaction, so that a kill at any moment loses none.
+"""Results of finished jobs in an SQLite file; each fit is one transaction, so a kill never loses one.
 
 >>> import tempfile
 >>> settings = {"alpha": 0.1}
->>> cell = JobResult("k", "all", "Fold1", "SVM", settings, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+>>> values = ("SVM", settings, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+>>> result = JobResult("k", "all", "Fold1", *values)
 >>> with tempfile.TemporaryDirectory() as folder, JobStore(Path(folder) / "jobs.sqlite") as store:
-...     store.add([cell])
-...     store.get(["k", "other"])["k"] == cell
+...     store.add([result])
+...     store.get(["k", "other"])["k"] == result
 True
 """
 
@@ -22,71 +23,70 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.errors import StorageError
 
 __all__ = ["JobCount", "JobResult", "JobStore", "count_jobs"]
 
-APPLICATION = 0x64726365  # "drce": what tells our files from other SQLite files
-VERSION = 2
-PATIENCE_SECONDS = 60.0  # for another process to finish its transaction
-KEYS_AT_A_TIME = 500  # SQLite bounds the number of values in a question
+APPLICATION_ID = 0x64726365  # "drce": identifies our files among SQLite files
+VERSION = 3
+LOCK_TIMEOUT_SECONDS = 60.0  # while another process writes
+KEYS_PER_QUERY = 500  # SQLite limits the number of values in a statement
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """A finished value: what was trained where, how good it is, and how long it took."""
+    """The result of a finished job: what was trained on which data, its score and its times."""
 
     key: str
     data: str
     fold: str
     ranker: str
-    parameters: Mapping[str, Any]
-    """For people: what JSON cannot hold is in words."""
+    parameters: Mapping[str, object]
+    """For display; values that JSON cannot represent are their `repr`."""
     inner_fold: int | None
     metric: str
     seed: int
     score: float
-    per_query: NDArray[np.float64] | None
+    per_query: FloatArray | None
     fit_seconds: float
     score_seconds: float
     n_train: int
-    """Documents learnt from."""
+    """Number of training documents."""
     n_test: int
+    """Number of test documents."""
     threads: int
     finished: str
-    """When, as ISO 8601."""
-    look: Mapping[str, Any] | None = None
-    """How the training went and how it ranks some queries; see `diagnostics`."""
+    """The time in ISO 8601."""
+    diagnostics: Mapping[str, Any] | None = None
+    """The training history and the rankings of some queries; see `collect_diagnostics`."""
 
 
 COLUMNS = tuple(field.name for field in fields(JobResult))
 TABLE = """
-CREATE TABLE IF NOT EXISTS cells (
+CREATE TABLE IF NOT EXISTS job_results (
     key TEXT PRIMARY KEY, data TEXT NOT NULL, fold TEXT NOT NULL, ranker TEXT NOT NULL,
     parameters TEXT NOT NULL, inner_fold INTEGER, metric TEXT NOT NULL, seed INTEGER NOT NULL,
     score REAL, per_query BLOB, fit_seconds REAL NOT NULL, score_seconds REAL NOT NULL,
     n_train INTEGER NOT NULL, n_test INTEGER NOT NULL, threads INTEGER NOT NULL, finished TEXT NOT NULL,
-    look BLOB
+    diagnostics BLOB
 )"""
-MISSING = {1: "ALTER TABLE cells ADD COLUMN look BLOB"}
-"""By version: what makes its table that of the next one."""
 
 
 class JobStore:
-    """The cells in a file, which is made where there is none; close it, or use it in a `with`.
+    """Job results in an SQLite file, which is created if missing; close it, or use it as a context manager.
 
-    Several processes may have one file open at the same time: each waits for the other's transaction.
+    Several processes may open the same file at once; each waits for the other's transaction.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; make it first")
-        # No write-ahead log: it does not work on network folders, and leaves cells beside the file.
-        with self._problems_in_words():
-            self._connection = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
+            raise FileNotFoundError(f"the folder {self.path.parent} does not exist; create it first")
+        # No write-ahead log: it fails on network file systems and leaves results in a second file.
+        with self._sqlite_errors():
+            self._connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None)
         try:
             self._prepare()
         except BaseException:
@@ -94,62 +94,57 @@ class JobStore:
             raise
 
     def _prepare(self) -> None:
-        with self._problems_in_words():
+        with self._sqlite_errors():
             if not self._pragma("application_id"):
                 with self._transaction():
-                    self._make_table()
-            if self._pragma("application_id") == APPLICATION and self._pragma("user_version") in MISSING:
-                with self._transaction():
-                    self._bring_up()
+                    self._create_table()
             application, version = self._pragma("application_id"), self._pragma("user_version")
-        if application != APPLICATION:
-            raise StorageError(f"{self.path} is an SQLite file, but not one of finished cells; give another")
+        if application != APPLICATION_ID:
+            raise StorageError(
+                f"{self.path} is an SQLite file, but not a job store; pass the path of another file"
+            )
         if version != VERSION:
             raise StorageError(
-                f"{self.path}: format version {version}, this directranker reads {VERSION}; give another file"
+                f"{self.path}: format version {version}, this directranker reads {VERSION}; delete it or "
+                "pass another path, and train again"
             )
 
-    def _make_table(self) -> None:
+    def _create_table(self) -> None:
         if self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return  # made by another process meanwhile, or by another program
+            return  # created by another process meanwhile, or by another program
         self._connection.execute(TABLE)
         self._connection.execute(f"PRAGMA user_version = {VERSION}")
-        self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
-
-    def _bring_up(self) -> None:
-        while (version := self._pragma("user_version")) in MISSING:  # another process may have done it
-            self._connection.execute(MISSING[version])
-            self._connection.execute(f"PRAGMA user_version = {version + 1}")
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
-    def add(self, cells: Iterable[JobResult]) -> None:
-        """Keep all of these or none; a cell that is there already stays as it is."""
-        rows = [_row(cell) for cell in cells]
-        places = ", ".join("?" * len(COLUMNS))
-        insert = f"INSERT INTO cells VALUES ({places}) ON CONFLICT (key) DO NOTHING"  # noqa: S608 - our words
-        with self._problems_in_words(), self._transaction():
+    def add(self, results: Iterable[JobResult]) -> None:
+        """Store all of these results or none; a result that is already stored stays unchanged."""
+        rows = [_to_row(result) for result in results]
+        marks = ", ".join("?" * len(COLUMNS))
+        insert = f"INSERT INTO job_results VALUES ({marks}) ON CONFLICT (key) DO NOTHING"  # noqa: S608
+        with self._sqlite_errors(), self._transaction():
             self._connection.executemany(insert, rows)
 
     def get(self, keys: Iterable[str]) -> dict[str, JobResult]:
-        """The cells that are there, by key."""
-        with self._problems_in_words():
-            return {row[0]: _cell(row) for row in self._rows(", ".join(COLUMNS), keys)}
+        """Return the stored results among these keys."""
+        with self._sqlite_errors():
+            return {row[0]: _from_row(row) for row in self._rows(", ".join(COLUMNS), keys)}
 
-    def known(self, keys: Iterable[str]) -> set[str]:
-        """Which of the keys have a cell."""
-        with self._problems_in_words():
+    def existing_keys(self, keys: Iterable[str]) -> set[str]:
+        """Return those of the keys that have a stored result."""
+        with self._sqlite_errors():
             return {key for (key,) in self._rows("key", keys)}
 
     def _rows(self, columns: str, keys: Iterable[str]) -> Iterator[Sequence[Any]]:
         wanted = list(dict.fromkeys(keys))
-        for start in range(0, len(wanted), KEYS_AT_A_TIME):
-            some = wanted[start : start + KEYS_AT_A_TIME]
-            places = ", ".join("?" * len(some))
+        for start in range(0, len(wanted), KEYS_PER_QUERY):
+            batch = wanted[start : start + KEYS_PER_QUERY]
+            marks = ", ".join("?" * len(batch))
             yield from self._connection.execute(
-                f"SELECT {columns} FROM cells WHERE key IN ({places})",  # noqa: S608 - our own words
-                some,
+                f"SELECT {columns} FROM job_results WHERE key IN ({marks})",  # noqa: S608 - no user input
+                batch,
             )
 
     def close(self) -> None:
@@ -166,7 +161,7 @@ class JobStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        # Taking the lock at once lets the other wait; taking it later could make both wait for each other.
+        # Locking at once makes other writers wait; locking later could deadlock two of them.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -176,65 +171,66 @@ class JobStore:
         self._connection.execute("COMMIT")
 
     @contextmanager
-    def _problems_in_words(self) -> Iterator[None]:
+    def _sqlite_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"{self.path} cannot be used: {error}; look at its rights and the disk"
+                f"{self.path} cannot be used: {error}; check its permissions and the disk"
             ) from None
         except sqlite3.DatabaseError as error:
             raise StorageError(
-                f"{self.path} is damaged or no file of finished cells ({error}); move it away to start anew"
+                f"{self.path} is damaged or not a job store ({error}); move it away to start again"
             ) from None
         except (ValueError, TypeError, zlib.error) as error:
             raise StorageError(
-                f"{self.path} has a row that cannot be read ({error}); it is damaged"
+                f"{self.path} is damaged: a row cannot be read ({error}); move it away to start again"
             ) from None
 
 
-def _row(cell: JobResult) -> tuple[Any, ...]:
-    values = {name: getattr(cell, name) for name in COLUMNS}
-    values["parameters"] = json.dumps(cell.parameters)
-    # Where no query counts there is no score, and SQLite has no nan.
-    values["score"] = None if np.isnan(cell.score) else float(cell.score)
-    if cell.per_query is not None:
-        values["per_query"] = np.asarray(cell.per_query, dtype="<f8").tobytes()
-    if cell.look is not None:
-        values["look"] = zlib.compress(json.dumps(cell.look, allow_nan=False).encode())
+def _to_row(result: JobResult) -> tuple[Any, ...]:
+    values = {name: getattr(result, name) for name in COLUMNS}
+    values["parameters"] = json.dumps(result.parameters)
+    # Without a query that counts there is no score; SQLite has no nan.
+    values["score"] = None if np.isnan(result.score) else float(result.score)
+    if result.per_query is not None:
+        values["per_query"] = np.asarray(result.per_query, dtype="<f8").tobytes()
+    if result.diagnostics is not None:
+        values["diagnostics"] = zlib.compress(json.dumps(result.diagnostics, allow_nan=False).encode())
     return tuple(values.values())
 
 
-def _cell(row: Sequence[Any]) -> JobResult:
+def _from_row(row: Sequence[Any]) -> JobResult:
     values = dict(zip(COLUMNS, row, strict=True))
     values["parameters"] = json.loads(values["parameters"])
     values["score"] = float("nan") if values["score"] is None else values["score"]
     if values["per_query"] is not None:
         values["per_query"] = np.frombuffer(values["per_query"], dtype="<f8")
-    if values["look"] is not None:
-        values["look"] = json.loads(zlib.decompress(values["look"]))
+    if values["diagnostics"] is not None:
+        values["diagnostics"] = json.loads(zlib.decompress(values["diagnostics"]))
     return JobResult(**values)
 
 
 class JobCount(NamedTuple):
-    """How many of the planned cells are there."""
+    """How many of the planned jobs are finished."""
 
     done: int
     total: int
 
 
 def count_jobs(planned: Mapping[str, Sequence[Sequence[str]]], store: JobStore) -> dict[str, JobCount]:
-    """How far a search is, per entry of `Plan.job_keys`; another process may be running it.
+    """Count the finished jobs of each entry of `Plan.job_keys`; another process may be running them.
 
     >>> import tempfile
-    >>> cell = JobResult("b", "all", "Fold1", "SVM", {}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+    >>> values = ("SVM", {}, None, "map", 0, 0.5, None, 1.5, 0.1, 90, 30, 1, "")
+    >>> result = JobResult("b", "all", "Fold1", *values)
     >>> with tempfile.TemporaryDirectory() as folder, JobStore(Path(folder) / "jobs.sqlite") as store:
-    ...     store.add([cell])
+    ...     store.add([result])
     ...     count_jobs({"SVM": [["a", "b"], ["c"]]}, store)
     {'SVM': JobCount(done=1, total=2)}
     """
-    known = store.known(key for cells in planned.values() for keys in cells for key in keys)
+    existing = store.existing_keys(key for jobs in planned.values() for keys in jobs for key in keys)
     return {
-        name: JobCount(sum(not known.isdisjoint(keys) for keys in cells), len(cells))
-        for name, cells in planned.items()
+        name: JobCount(sum(not existing.isdisjoint(keys) for keys in jobs), len(jobs))
+        for name, jobs in planned.items()
     }

@@ -1,6 +1,6 @@
-"""How many cores there are, and telling everybody who starts threads how many of them to use.
+"""The number of available cores, and limits on the threads of torch, numba, OpenMP, BLAS and estimators.
 
->>> with limited_threads(1):
+>>> with limit_threads(1):
 ...     import numba
 ...     numba.get_num_threads()
 1
@@ -19,71 +19,71 @@ from threadpoolctl import ThreadpoolController
 
 from directranker.rankers import Ranker
 
-__all__ = ["cores_given", "limited_threads", "set_threads", "threads_each", "with_threads"]
+__all__ = ["count_cores", "limit_n_jobs", "limit_threads", "set_threads", "threads_per_worker"]
 
-USERS_LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+LIMIT_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def cores_given() -> int:
-    """How many cores this process may run on, by its affinity and by its container's share."""
+def count_cores() -> int:
+    """Count the cores that this process may use, by its affinity and its container's quota."""
     return max(1, int(joblib.cpu_count()))
 
 
-def threads_each(workers: int) -> int:
-    """How many threads each worker may use; OMP_NUM_THREADS and NUMBA_NUM_THREADS bound it from above.
+def threads_per_worker(workers: int) -> int:
+    """Compute how many threads each worker may use; OMP_NUM_THREADS and NUMBA_NUM_THREADS are upper bounds.
 
-    >>> threads_each(cores_given())
+    >>> threads_per_worker(count_cores())
     1
     """
-    limits = [os.environ.get(name, "") for name in USERS_LIMITS]
+    limits = [os.environ.get(name, "") for name in LIMIT_VARIABLES]
     bounds = [int(limit) for limit in limits if limit.isdigit() and int(limit) > 0]
-    return max(1, min([cores_given() // workers, *bounds]))
+    return max(1, min([count_cores() // workers, *bounds]))
 
 
 @contextmanager
-def limited_threads(most: int) -> Iterator[None]:
-    """Within it torch, numba, OpenMP and BLAS use at most so many threads; afterwards as many as before."""
-    import torch  # noqa: PLC0415 - seconds where nobody has imported it yet
+def limit_threads(max_threads: int) -> Iterator[None]:
+    """Limit the threads of torch, numba, OpenMP and BLAS within a `with` block."""
+    import torch  # noqa: PLC0415 - slow to import
 
     pools = ThreadpoolController()
-    lowered = [{**pool, "num_threads": min(most, pool["num_threads"])} for pool in pools.info()]
-    of_torch, of_numba = torch.get_num_threads(), numba.get_num_threads()
+    lowered = [{**pool, "num_threads": min(max_threads, pool["num_threads"])} for pool in pools.info()]
+    torch_threads, numba_threads = torch.get_num_threads(), numba.get_num_threads()
     with pools.limit(limits=lowered):
         try:
-            torch.set_num_threads(min(most, of_torch))
-            numba.set_num_threads(min(most, of_numba))
+            torch.set_num_threads(min(max_threads, torch_threads))
+            numba.set_num_threads(min(max_threads, numba_threads))
             yield
         finally:
-            torch.set_num_threads(of_torch)
-            numba.set_num_threads(of_numba)
+            torch.set_num_threads(torch_threads)
+            numba.set_num_threads(numba_threads)
 
 
-def set_threads(most: int) -> None:
-    """The same for good, in a worker process."""
-    import torch  # noqa: PLC0415
+def set_threads(max_threads: int) -> None:
+    """Set the same limits permanently, in a worker process."""
+    import torch  # noqa: PLC0415 - slow to import
 
-    torch.set_num_threads(most)
-    numba.set_num_threads(min(most, numba.config.NUMBA_NUM_THREADS))
-    ThreadpoolController().limit(limits=most)
+    torch.set_num_threads(max_threads)
+    numba.set_num_threads(min(max_threads, numba.config.NUMBA_NUM_THREADS))
+    ThreadpoolController().limit(limits=max_threads)
 
 
-def with_threads(estimator: Any, most: int) -> Any:
-    """Tell the estimator itself: no `n_jobs` in it asks for more, and LightGBM's is set.
+def limit_n_jobs(estimator: Any, max_threads: int) -> Any:
+    """Lower every `n_jobs` of an estimator to the limit, and set it where it is None for LightGBM.
 
-    LightGBM is loaded with the first fit, after OpenMP was told.
+    LightGBM is loaded with the first fit, after the limits of OpenMP were set, and would ignore them.
 
     >>> from directranker.rankers import LambdaMART
-    >>> with_threads(LambdaMART(n_jobs=-1), 1).n_jobs
+    >>> limit_n_jobs(LambdaMART(n_jobs=-1), 1).n_jobs
     1
     """
     parameters = estimator.get_params()
-    parts = {"": estimator, **parameters}
+    owners = {"": estimator, **parameters}
     for name, value in parameters.items():
         owner, _, last = name.rpartition("__")
-        if last == "n_jobs" and value is not None and int(joblib.effective_n_jobs(value)) > most:
-            estimator.set_params(**{name: most})
-        elif last == "n_jobs" and value is None and isinstance(parts[owner], Ranker):
+        if last == "n_jobs" and value is not None and int(joblib.effective_n_jobs(value)) > max_threads:
+            estimator.set_params(**{name: max_threads})
+        elif last == "n_jobs" and value is None and isinstance(owners[owner], Ranker):
             prefix = name.removesuffix(last)
-            limits = parts[owner]._parameters_for_threads(most)
+            limits = owners[owner]._parameters_for_threads(max_threads)
             estimator.set_params(**{f"{prefix}{key}": limit for key, limit in limits.items()})
     return estimator

@@ -1,4 +1,4 @@
-"""Results as one HTML file that needs nothing else: no network, no other file, no program but a browser."""
+"""The HTML report: one self-contained file without network access or other files."""
 
 from directranker.report.rendering import build_report, write_report
 

@@ -1,6 +1,6 @@
-"""What a folder of results holds, whatever made it: comparisons, studies, neighbours, trained rankers.
+"""Find the results in a folder: comparisons, studies, neighbours and saved rankers.
 
-A folder is looked at itself, and so are the folders in it, so that `results` shows all that lies there.
+Both the folder and its direct subfolders are searched.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -24,28 +24,28 @@ from directranker.errors import StorageError
 from directranker.experiments.folder import EXAMPLES, HISTORIES, NEIGHBOURS, SENSITIVITY, TRAINING
 from directranker.experiments.results import PER_QUERY, RESULTS, Comparison, read_json, read_results
 
-__all__ = ["Found", "FoundComparison", "find_results"]
+__all__ = ["FoundComparison", "FoundResults", "find_results"]
 
 MODEL = "header.json"
 MODEL_FORMAT = "directranker model"
-# What the page and the figures take of each entry.
-STUDIED = {"points": ("study", "value", "ranker", "mean", "error")}
-SORTED = {"lists": ("query", "documents", "scores", "classes", "r", "thresholds")}
+# The fields that the page and the figures need.
+STUDY_FIELDS = {"points": ("study", "value", "ranker", "mean", "error")}
+NEIGHBOUR_FIELDS = {"lists": ("query", "documents", "scores", "classes", "r", "thresholds")}
 
 
 @dataclass(frozen=True)
 class FoundComparison:
-    """A comparison with the files beside it; an older one has no examples or histories."""
+    """A comparison and the files beside it; an older comparison has no examples or histories."""
 
-    place: str
+    folder: str
     comparison: Comparison
     examples: dict[str, Any] | None
     histories: dict[str, Any] | None
 
 
 @dataclass
-class Found:
-    """All results of a folder, by kind; of all but comparisons the content of the file and its place."""
+class FoundResults:
+    """All results of a folder by kind; except for comparisons, pairs of folder name and file content."""
 
     comparisons: list[FoundComparison] = field(default_factory=list)
     studies: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -56,49 +56,49 @@ class Found:
         return bool(self.comparisons or self.studies or self.neighbours or self.models)
 
 
-def find_results(folder: str | Path) -> Found:
+def find_results(folder: str | Path) -> FoundResults:
     """Read all results of a folder and of the folders in it."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is no folder; give the folder of some results")
-    found = Found()
-    for place in _places(folder):
-        name = str(place.relative_to(folder)) if place != folder else folder.resolve().name
-        if (place / RESULTS).is_file():
-            found.comparisons.append(_comparison(place, name))
-        if (place / SENSITIVITY).is_file():
-            found.studies.append((name, _whole(place / SENSITIVITY, STUDIED, "claims")))
-        if (place / NEIGHBOURS).is_file():
-            found.neighbours.append((name, _whole(place / NEIGHBOURS, SORTED, "ranker")))
-        if (place / MODEL).is_file() and (header := read_consistently(place, _model)) is not None:
+        raise NotADirectoryError(f"{folder} is not a folder; pass a folder of results")
+    found = FoundResults()
+    for inner in _list_folders(folder):
+        name = str(inner.relative_to(folder)) if inner != folder else folder.resolve().name
+        if (inner / RESULTS).is_file():
+            found.comparisons.append(_read_comparison(inner, name))
+        if (inner / SENSITIVITY).is_file():
+            found.studies.append((name, _read_complete(inner / SENSITIVITY, STUDY_FIELDS, "claims")))
+        if (inner / NEIGHBOURS).is_file():
+            found.neighbours.append((name, _read_complete(inner / NEIGHBOURS, NEIGHBOUR_FIELDS, "ranker")))
+        if (inner / MODEL).is_file() and (header := read_consistently(inner, _read_model)) is not None:
             found.models.append((name, header))
     if not found:
         raise StorageError(
-            f"{folder} holds no results; give a folder that compare, sensitivity, neighbours --out or train "
+            f"{folder} has no results; pass a folder that compare, sensitivity, neighbours --out or train "
             "wrote"
         )
     return found
 
 
-def _places(folder: Path) -> Iterator[Path]:
+def _list_folders(folder: Path) -> Iterator[Path]:
     yield folder
     yield from sorted(inner for inner in folder.iterdir() if inner.is_dir() and inner.name[0] != ".")
 
 
-def _comparison(place: Path, name: str) -> FoundComparison:
-    comparison = read_results(place, per_query=(place / PER_QUERY).is_file())
+def _read_comparison(folder: Path, name: str) -> FoundComparison:
+    comparison = read_results(folder, per_query=(folder / PER_QUERY).is_file())
     fingerprint = comparison.request.get("data_fingerprint")
 
-    def beside(file: str) -> dict[str, Any] | None:
-        content = read_json(place / file) if (place / file).is_file() else None
-        # Files of another comparison may lie there while this one is run anew.
+    def read_matching(file: str) -> dict[str, Any] | None:
+        content = read_json(folder / file) if (folder / file).is_file() else None
+        # Files of another comparison may be there while this one runs again.
         return content if content and content.get("data_fingerprint") == fingerprint else None
 
-    return FoundComparison(name, comparison, beside(EXAMPLES), beside(HISTORIES))
+    return FoundComparison(name, comparison, read_matching(EXAMPLES), read_matching(HISTORIES))
 
 
-def _whole(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dict[str, Any]:
-    """What a command wrote, where nothing of it is missing."""
+def _read_complete(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dict[str, Any]:
+    """Read the file of a command; raise if an entry is missing."""
     content = read_json(path)
     missing = [name for name in others if name not in content]
     for name, fields in needed.items():
@@ -113,20 +113,22 @@ def _whole(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dic
                 if not isinstance(entry, dict) or field not in entry
             ]
     if missing:
-        raise StorageError(f"{path}: is no whole result, {missing[0]!r} is missing; run again what made it")
+        raise StorageError(
+            f"{path}: is incomplete, {missing[0]!r} is missing; run the command that wrote it again"
+        )
     return content
 
 
-def _model(folder: Path) -> dict[str, Any] | None:
-    """The header of a saved ranker; None where it is the header of something else, such as a data set."""
+def _read_model(folder: Path) -> dict[str, Any] | None:
+    """Read the header of a saved ranker; None if it is another header, such as a data set's."""
     path = folder / MODEL
     try:
         header = json.loads(path.read_bytes())
     except ValueError as error:
-        raise StorageError(f"{path}: is no JSON ({error}); save again what it belongs to") from None
+        raise StorageError(f"{path}: is not JSON ({error}); save the ranker or data set again") from None
     if not isinstance(header, dict) or header.get("format") != MODEL_FORMAT:
         return None
     if not isinstance(header.get("ranker"), dict):
-        raise StorageError(f"{path}: is no whole header, 'ranker' is missing; save the ranker again")
-    beside = path.with_name(TRAINING)  # that a command trained it; a ranker saved from Python has none
-    return {**header, "origin": read_json(beside) if beside.is_file() else {}}
+        raise StorageError(f"{path}: is incomplete, 'ranker' is missing; save the ranker again")
+    training = path.with_name(TRAINING)  # written by the command; a ranker saved from Python has none
+    return {**header, "origin": read_json(training) if training.is_file() else {}}

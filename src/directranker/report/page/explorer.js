@@ -1,15 +1,15 @@
-/* A query's documents in the order of two rankers, and what the features add between two of them. */
+/* A query's documents as two rankers order them, and the contributions of features between two documents. */
 const ROW = 34;
 
 function gradeColour(grade, grades) {
-  const different = [...new Set(grades)].sort((one, other) => one - other);
-  const colours = DATA.classColours[Math.min(different.length, DATA.classColours.length) - 1];
-  return colours[Math.min(different.indexOf(grade), colours.length - 1)];
+  const distinct = [...new Set(grades)].sort((one, other) => one - other);
+  const colours = DATA.classColours[Math.min(distinct.length, DATA.classColours.length) - 1];
+  return colours[Math.min(distinct.indexOf(grade), colours.length - 1)];
 }
 
-function gradeKey(grades, word) {
-  const different = [...new Set(grades)].sort((one, other) => one - other);
-  return different.flatMap((grade) => [element("span", { class: "grade", style: `--grade:${gradeColour(grade, grades)}` }, short(grade)), `${word} ${short(grade)}`]);
+function gradeKey(grades, noun) {
+  const distinct = [...new Set(grades)].sort((one, other) => one - other);
+  return distinct.flatMap((grade) => [element("span", { class: "grade", style: `--grade:${gradeColour(grade, grades)}` }, formatNumber(grade)), `${noun} ${formatNumber(grade)}`]);
 }
 
 class Explorer {
@@ -23,18 +23,18 @@ class Explorer {
     for (const which of ["better", "worse"]) root.querySelector(`[data-pick="${which}"]`).addEventListener("change", () => this.drawPair());
     view.onPair.push(() => this.draw());
     root.querySelector('[data-text="grades"]').replaceChildren(...gradeKey(this.allGrades, "grade"));
-    keepDrawn(() => this.draw());
+    drawOnResize(() => this.draw());
   }
 
   get query() { return this.examples.queries[Number(this.queryPicker.value)]; }
 
   draw() {
-    offer(this.queryPicker, this.examples.queries.map((one, n) => [n, `${one.query} (${one.fold}, ${counted(one.documents.length, "document")})`]));
+    setOptions(this.queryPicker, this.examples.queries.map((one, n) => [n, `${one.query} (${one.fold}, ${pluralise(one.documents.length, "document")})`]));
     const lists = this.root.querySelector(".lists");
     const orders = ["a", "b"].map((which) => this.order(this.view[which]));
     lists.replaceChildren(this.head("a"), element("div", { class: "head between" }), this.head("b"),
       this.list("a", orders[0]), this.links(...orders), this.list("b", orders[1]));
-    this.offerDocuments();
+    this.setDocumentOptions();
     this.drawPair();
   }
 
@@ -47,8 +47,8 @@ class Explorer {
   head(which) {
     const name = this.view[which];
     const of = this.view.data.perQuery[this.view.metric];
-    const place = of ? of.queries.findIndex((query, n) => query === this.query.query && of.folds[n] === this.query.fold) : -1;
-    const value = place < 0 ? null : of.values[name]?.[place];
+    const index = of ? of.queries.findIndex((query, n) => query === this.query.query && of.folds[n] === this.query.fold) : -1;
+    const value = index < 0 ? null : of.values[name]?.[index];
     return element("div", { class: "head" }, element("span", { class: `swatch ${which}` }), name,
       element("span", { class: "quiet" }, value === null || value === undefined ? "" : ` ${this.view.metric.toUpperCase()} ${value.toFixed(3)}`));
   }
@@ -57,26 +57,26 @@ class Explorer {
     const query = this.query, scores = query.by[this.view[which]]?.scores || [];
     const gaps = order.slice(1).map((row, n) => scores[order[n]] - scores[row]);
     const widest = Math.max(...gaps, 1e-12);
-    return element("ol", { "data-list": which }, ...order.map((row, place) => {
-      const known = query.explained.includes(row);
-      const button = element("button", { type: "button", "data-row": row, disabled: !known, title: `${query.documents[row]}: score ${scores[row]}` + (place < gaps.length ? `, ${gaps[place].toPrecision(3)} above the next` : "") },
-        element("span", { class: "place" }, String(place + 1)),
-        element("span", { class: "grade", style: `--grade:${gradeColour(query.grades[row], this.allGrades)}` }, short(query.grades[row])),
+    return element("ol", { "data-list": which }, ...order.map((row, index) => {
+      const isExplained = query.explained.includes(row);
+      const button = element("button", { type: "button", "data-row": row, disabled: !isExplained, title: `${query.documents[row]}: score ${scores[row]}` + (index < gaps.length ? `, ${gaps[index].toPrecision(3)} above the next` : "") },
+        element("span", { class: "rank" }, String(index + 1)),
+        element("span", { class: "grade", style: `--grade:${gradeColour(query.grades[row], this.allGrades)}` }, formatNumber(query.grades[row])),
         element("span", { class: "id" }, query.documents[row]),
         element("span", { class: "score" }, scores[row].toFixed(3)));
-      button.addEventListener("click", () => this.choose(row));
+      button.addEventListener("click", () => this.selectDocument(row));
       for (const [event, on] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) button.addEventListener(event, () => this.mark(row, on));
-      const gap = place < gaps.length ? element("span", { class: "gap", style: `width:calc(${((gaps[place] / widest) * 100).toFixed(2)}% * .82)` }) : null;
+      const gap = index < gaps.length ? element("span", { class: "gap", style: `width:calc(${((gaps[index] / widest) * 100).toFixed(2)}% * .82)` }) : null;
       return element("li", {}, button, gap);
     }));
   }
 
   links(first, second) {
     const height = first.length * ROW;
-    const svg = drawn("svg", { viewBox: `0 0 72 ${height || 1}`, preserveAspectRatio: "none", height, "aria-hidden": "true" });
-    first.forEach((row, place) => {
-      const from = place * ROW + 15, to = second.indexOf(row) * ROW + 15;
-      if (second.includes(row)) svg.append(drawn("path", { "data-row": row, d: `M0 ${from}C36 ${from} 36 ${to} 72 ${to}`, stroke: gradeColour(this.query.grades[row], this.allGrades) }));
+    const svg = svgElement("svg", { viewBox: `0 0 72 ${height || 1}`, preserveAspectRatio: "none", height, "aria-hidden": "true" });
+    first.forEach((row, index) => {
+      const from = index * ROW + 15, to = second.indexOf(row) * ROW + 15;
+      if (second.includes(row)) svg.append(svgElement("path", { "data-row": row, d: `M0 ${from}C36 ${from} 36 ${to} 72 ${to}`, stroke: gradeColour(this.query.grades[row], this.allGrades) }));
     });
     return svg;
   }
@@ -85,22 +85,22 @@ class Explorer {
     for (const one of all(`.lists [data-row="${row}"]`, this.root)) one.classList.toggle("same", on);
   }
 
-  /* The first document that is chosen is the better one, the next the worse; then it begins anew. */
-  choose(row) {
+  /* Clicks select the better and the worse document in turn. */
+  selectDocument(row) {
     const which = this.next === "worse" ? "worse" : "better";
     this.next = which === "better" ? "worse" : "better";
     this.root.querySelector(`[data-pick="${which}"]`).value = String(row);
     this.drawPair();
   }
 
-  offerDocuments() {
+  setDocumentOptions() {
     const { explained, documents, grades } = this.query;
     const inOrder = this.order(this.view.a).filter((row) => explained.includes(row));
-    const options = (inOrder.length ? inOrder : explained).map((row) => [row, `${documents[row]} (grade ${short(grades[row])})`]);
-    const same = this.offered === this.query;
-    this.offered = this.query;
-    offer(this.root.querySelector('[data-pick="better"]'), options, same ? undefined : options[0][0]);
-    offer(this.root.querySelector('[data-pick="worse"]'), options, same ? undefined : options[options.length - 1][0]);
+    const options = (inOrder.length ? inOrder : explained).map((row) => [row, `${documents[row]} (grade ${formatNumber(grades[row])})`]);
+    const isSameQuery = this.lastQuery === this.query;
+    this.lastQuery = this.query;
+    setOptions(this.root.querySelector('[data-pick="better"]'), options, isSameQuery ? undefined : options[0][0]);
+    setOptions(this.root.querySelector('[data-pick="worse"]'), options, isSameQuery ? undefined : options[options.length - 1][0]);
   }
 
   drawPair() {
@@ -113,36 +113,36 @@ class Explorer {
   why(ranker, better, worse) {
     const { by, explained, values } = this.query;
     const of = by[ranker];
-    if (better === worse) return element("p", { class: "note" }, "Choose two different documents.");
-    if (!of?.why) return element("p", { class: "note" }, `${ranker} cannot be explained.`);
+    if (better === worse) return element("p", { class: "note" }, "Select two different documents.");
+    if (!of?.why) return element("p", { class: "note" }, `No explanation is available for ${ranker}.`);
     const [i, j] = [explained.indexOf(better), explained.indexOf(worse)].sort((one, other) => one - other);
     const n = explained.length;
     const pair = i * n - (i * (i + 1)) / 2 + (j - i - 1);
     const sign = explained[i] === better ? 1 : -1;
-    const parts = of.why.features[pair].map((feature, place) => ({
-      name: this.examples.features[feature], adds: sign * of.why.adds[pair][place],
+    const contributions = of.why.features[pair].map((feature, index) => ({
+      name: this.examples.features[feature], adds: sign * of.why.adds[pair][index],
       values: [values[explained.indexOf(better)][feature], values[explained.indexOf(worse)][feature]],
     }));
-    const rest = this.examples.features.length - parts.length;
+    const rest = this.examples.features.length - contributions.length;
     const difference = of.scores[better] - of.scores[worse];
     const others = sign * of.why.others[pair];
-    const name = rest ? `${rest} other feature${rest > 1 ? "s" : ""}, remainder` : "remainder";
-    // Without other features it is what rounding and the steps of the explanation leave over.
-    if (rest || Math.abs(others) > 1e-3 * Math.abs(difference)) parts.push({ name, adds: others, values: null });
-    return this.whyTable(ranker, of.why.method, parts, difference);
+    const name = rest ? `${rest} other feature${rest > 1 ? "s" : ""} and remainder` : "remainder";
+    // Without other features, the remainder is the error of rounding and of the numerical integral.
+    if (rest || Math.abs(others) > 1e-3 * Math.abs(difference)) contributions.push({ name, adds: others, values: null });
+    return this.whyTable(ranker, of.why.method, contributions, difference);
   }
 
-  whyTable(ranker, method, parts, difference) {
-    const most = Math.max(...parts.map((part) => Math.abs(part.adds)), 1e-12);
-    const told = (value) => (value === null ? "missing" : short(value));
-    const rows = parts.map((part) => element("tr", {},
-      element("th", { scope: "row", class: "feature", title: part.values ? `${part.name}: ${part.values.map(told).join(" against ")}` : part.name }, part.name,
-        part.values ? element("span", { class: "quiet" }, ` ${part.values.map(told).join(" / ")}`) : null),
-      element("td", { class: "track-cell" }, element("span", { class: `part ${part.adds >= 0 ? "plus" : "minus"}`, style: `${part.adds >= 0 ? "left" : "right"}:50%;width:${((Math.abs(part.adds) / most) * 50).toFixed(2)}%` })),
-      element("td", { class: "number", "data-adds": part.adds }, signed(part.adds))));
+  whyTable(ranker, method, contributions, difference) {
+    const largest = Math.max(...contributions.map((part) => Math.abs(part.adds)), 1e-12);
+    const format = (value) => (value === null ? "missing" : formatNumber(value));
+    const rows = contributions.map((part) => element("tr", {},
+      element("th", { scope: "row", class: "feature", title: part.values ? `${part.name}: ${part.values.map(format).join(" vs. ")}` : part.name }, part.name,
+        part.values ? element("span", { class: "quiet" }, ` ${part.values.map(format).join(" / ")}`) : null),
+      element("td", { class: "track-cell" }, element("span", { class: `contribution ${part.adds >= 0 ? "plus" : "minus"}`, style: `${part.adds >= 0 ? "left" : "right"}:50%;width:${((Math.abs(part.adds) / largest) * 50).toFixed(2)}%` })),
+      element("td", { class: "number", "data-adds": part.adds }, formatSigned(part.adds))));
     return element("table", { "data-ranker": ranker },
       element("caption", {}, element("strong", {}, ranker), element("span", { class: "quiet" }, ` by ${method}`)),
       element("colgroup", {}, element("col"), element("col", { class: "track" }), element("col", { class: "adds" })),
-      element("tbody", {}, ...rows, element("tr", { class: "total" }, element("th", { scope: "row" }, "difference of scores"), element("td"), element("td", { class: "number", "data-difference": difference }, signed(difference)))));
+      element("tbody", {}, ...rows, element("tr", { class: "total" }, element("th", { scope: "row" }, "score difference"), element("td"), element("td", { class: "number", "data-difference": difference }, formatSigned(difference)))));
   }
 }

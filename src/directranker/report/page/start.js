@@ -1,4 +1,4 @@
-/* Every section that the page has is brought to life. */
+/* Set up every section of the page. */
 for (const root of all("[data-comparison]")) {
   const data = DATA.comparisons[Number(root.dataset.comparison)];
   const view = new ComparisonView(root, data);

@@ -1,4 +1,4 @@
-"""A small comparison with known figures, for the tests of its formats."""
+"""A small comparison with known values, for the tests of its formats."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from directranker.experiments.published import PublishedValue
 from directranker.experiments.results import (
     Comparison,
     FoldScore,
-    Measured,
+    MetricResult,
     PairedTest,
     QueryValues,
     RankerResult,
     Timing,
 )
 
-__all__ = ["made_up_comparison"]
+__all__ = ["make_comparison"]
 
-NOTE = "measured by other rules & with 100 % other data; not comparable"
+NOTE = "evaluated by other rules & with 100 % other data; not comparable"
 
 
-def made_up_comparison() -> Comparison:
-    """Three rankers by two metrics: A_1 is best by NDCG, B level with it, C worse; C alone has a MAP."""
+def make_comparison() -> Comparison:
+    """Make three rankers by two metrics: by NDCG A_1 is best, B tied and C worse; only C has a MAP."""
     return Comparison(
         request={
             "name": "data_1 #2",
@@ -35,9 +35,9 @@ def made_up_comparison() -> Comparison:
             "seeds": 1,
         },
         rankers=(
-            _result("A_1", 0.75, None),
-            _result("B", 0.74, PublishedValue(0.72, 0.012)),
-            replace(_result("C", 0.5, PublishedValue(0.507, None, NOTE)), n_candidates=3),
+            _make_result("A_1", 0.75, None),
+            _make_result("B", 0.74, PublishedValue(0.72, 0.012)),
+            replace(_make_result("C", 0.5, PublishedValue(0.507, None, NOTE)), n_candidates=3),
         ),
         tests=(
             PairedTest("ndcg@10", "A_1", "B", 0.01, 0.3, 0.3, 1.5),
@@ -60,13 +60,13 @@ def made_up_comparison() -> Comparison:
     )
 
 
-def _result(name: str, mean: float, published: PublishedValue | None) -> RankerResult:
+def _make_result(name: str, mean: float, published: PublishedValue | None) -> RankerResult:
     folds = (
         FoldScore("Fold1", mean - 0.01, (mean - 0.01,), {"hidden_layers": [64, 32], "alpha": 0.1}),
         FoldScore("Fold2", mean + 0.01, (mean + 0.01,), {}),
     )
-    ndcg = Measured("ndcg@10", mean, 0.01, folds, published)
+    ndcg = MetricResult("ndcg@10", mean, 0.01, folds, published)
     only_c = 0.25 if name == "C" else None
-    by_map = Measured("map", only_c, None, tuple(replace(fold, score=only_c, seeds=()) for fold in folds))
+    by_map = MetricResult("map", only_c, None, tuple(replace(fold, score=only_c, seeds=()) for fold in folds))
     timing = Timing(2.0, 0.5, 0.01, None, n_train=4000, n_test=1000)
-    return RankerResult(name, f"what {name} is", 1, (ndcg, by_map), timing)
+    return RankerResult(name, f"description of {name}", 1, (ndcg, by_map), timing)
