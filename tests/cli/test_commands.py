@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -46,53 +45,6 @@ def run_here(*arguments: str | Path, cwd: Path | None = None) -> Ended:
 def letor(tmp_path: Path) -> Path:
     write_letor(example_dataset().select(range(20)), tmp_path / "data.txt")
     return tmp_path / "data.txt"
-
-
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    script = """
-import sys
-from directranker.cli import main
-sys.argv = ["directranker", "--help"]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code
-heavy = {"torch", "numba", "sklearn", "numpy", "pyarrow"} & set(sys.modules)
-assert not heavy, heavy
-"""
-    seconds = []  # of work: the clock on the wall tells of the other processes too
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert done.returncode == 0, done.stderr
-    assert "inspect" in done.stdout
-    assert min(seconds) < 0.5
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "demo",
-        "compile",
-        "inspect",
-        "convert",
-        "train",
-        "rank",
-        "evaluate",
-        "compare",
-        "sensitivity",
-        "neighbours",
-        "info",
-        "explain",
-        "export",
-    ],
-)
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = run_here(command, "--help")
-    assert done.returncode == 0
-    assert f"directranker {command}" in done.stdout.split("Example:")[1]
 
 
 COMPILED_LATE = """

@@ -164,10 +164,12 @@ def _name_target(error: OSError, temporary: Path, target: Path) -> None:
 
 def writable_parent(target: Path) -> Path:
     """The folder that a file or folder is to be in, if it is there to be written to."""
+    if target.parent.exists() and not target.parent.is_dir():
+        raise NotADirectoryError(f"{target.parent} is a file, so {target} cannot be created in it")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"the folder {target.parent} cannot be written to; choose another")
+        raise PermissionError(f"the folder {target.parent} is not writable; choose another")
     return target.parent
 
 

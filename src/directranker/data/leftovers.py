@@ -66,7 +66,11 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     while True:
         path = new_name_beside(target, PARTIAL)
         try:  # an interrupt may come as soon as it is made
-            make(path)
+            try:
+                make(path)
+            except OSError as error:
+                error.filename = str(target)  # the temporary name means nothing to the user
+                raise
             with locked(path):
                 # Another writer may have taken it for abandoned before it was locked.
                 if path.exists():
