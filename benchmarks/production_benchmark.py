@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from directranker import DirectRanker, RankingDataset, export_ranker, write_letor, write_parquet
-from directranker.export.c import c_compiler
+from directranker.export.c import find_c_compiler
 
 from measuring import compare, machine, seconds_of
 from mslr_like import mslr_like
@@ -231,7 +231,7 @@ def microseconds_in_c(data: RankingDataset, ranker: Any, place: Path, *flags: st
     folder = place / "".join(["c", *flags])
     export_ranker(ranker, folder, to="c", rows=data.select(range(20)), name="ranker")
     (folder / "main.c").write_text(TIMED_IN_C.format(n=100), encoding="ascii")
-    compiler = c_compiler()
+    compiler = find_c_compiler()
     if compiler is None:
         raise SystemExit("there is no C compiler")
     options = ["-O3", *flags, "-D_POSIX_C_SOURCE=199309L", "-std=c99"]

@@ -1,4 +1,4 @@
-"""Features that have names, as those of any table: nothing warns of names that the caller did give."""
+"""Named features, as in any table: no warnings about names that the caller gave."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None
     assert (parity.n_documents, parity.n_queries) == (named.n_documents, named.n_queries)
 
 
-def test_what_is_missing_and_what_is_new_is_named(named: RankingDataset, ranker: RankSVM) -> None:
+def test_missing_and_new_features_are_named(named: RankingDataset, ranker: RankSVM) -> None:
     table = named.to_frame("pyarrow")
     with pytest.raises(ValueError, match=r"X has 19 features, .* with 20; it lacks 'field_3'$"):
         ranker.predict(RankingDataset.from_frame(table.drop_columns(["field_3"])))
@@ -73,7 +73,7 @@ def test_what_is_missing_and_what_is_new_is_named(named: RankingDataset, ranker:
         ),
     ],
 )
-def test_a_column_of_no_numbers_is_named(column: Any, message: str) -> None:
+def test_non_numeric_column_is_named(column: Any, message: str) -> None:
     numbers = {"price": pd.array([1, None] * 10, dtype="Int64"), "new": [True, False] * 10}
     frame, y = pd.DataFrame({**numbers, "brand": column}), np.arange(20) % 2
     for estimator in (RankSVM(), OrderClassifier(), Standard()):

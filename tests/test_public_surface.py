@@ -1,4 +1,4 @@
-"""What the package promises by name, and that it is there, documented and quick to import."""
+"""The public names: they exist, are documented, and are fast to import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import directranker
 
 
-def test_all_is_exact() -> None:
+def test_all_equals_the_stub() -> None:
     stub = Path(directranker.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     assert set(directranker.__all__) == set(re.findall(r"(\w+) as \1", stub))
     for name in directranker.__all__:
@@ -26,7 +26,7 @@ def test_all_is_exact() -> None:
         directranker.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_every_module_exports_what_it_says() -> None:
+def test_every_name_in_all_exists() -> None:
     modules = [name for _, name, _ in pkgutil.walk_packages(directranker.__path__, "directranker.")]
     for name in modules:
         if name == "directranker.__main__":
@@ -44,15 +44,15 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(directranker, name))
 
 
-def test_importing_is_quick() -> None:
-    data_alone = "directranker.read_letor, directranker.evaluate, directranker.Standard"
+def test_import_is_fast() -> None:
+    without_rankers = "directranker.read_letor, directranker.evaluate, directranker.Standard"
     no_torch = "import sys; assert 'torch' not in sys.modules"
-    assert seconds_of_work("import directranker") < 0.5
-    assert seconds_of_work(f"import directranker; {data_alone}; {no_torch}") < 4
+    assert measure_seconds("import directranker") < 0.5
+    assert measure_seconds(f"import directranker; {without_rankers}; {no_torch}") < 4
 
 
-def seconds_of_work(script: str) -> float:
-    """The least processor time of three runs; the clock on the wall tells of the other processes too."""
+def measure_seconds(script: str) -> float:
+    """Measure the minimum processor time of three runs; wall time would include other processes."""
     seconds = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

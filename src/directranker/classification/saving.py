@@ -30,7 +30,7 @@ from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_unchanged
 from directranker.errors import StorageError
-from directranker.persistence import MAX_BYTES, load_ranker, read_plain_file, save_ranker
+from directranker.persistence import MAX_BYTES, load_ranker, read_regular_file, save_ranker
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -79,7 +79,7 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
 def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:
     if not (folder / HEADER).is_file():
         raise StorageError(f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote")
-    text = read_plain_file(folder / HEADER, MAX_BYTES["header.json"], "no classifier has so long a header")
+    text = read_regular_file(folder / HEADER, MAX_BYTES["header.json"], "no classifier has so long a header")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
