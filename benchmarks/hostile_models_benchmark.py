@@ -37,7 +37,7 @@ from directranker import (
     example_dataset,
     load_ranker,
 )
-from directranker.persistence import sealed_header
+from directranker.persistence import seal_header
 from directranker.rankers import Ranker
 
 Change = Callable[[Path, np.random.Generator], None]
@@ -113,7 +113,7 @@ def recompute_checksums(folder: Path) -> None:
         for name in header["trees_sha256"]:
             header["trees_sha256"][name] = hashlib.sha256(_read_content(folder / name)).hexdigest()
         header.pop("header_sha256", None)
-        path.write_bytes(sealed_header(header))
+        path.write_bytes(seal_header(header))
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         return
 

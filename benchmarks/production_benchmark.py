@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from directranker import DirectRanker, RankingDataset, export_ranker, write_letor, write_parquet
-from directranker.export.c import c_compiler
+from directranker.export.c import find_c_compiler
 
 from measuring import compare, describe_machine, measure_seconds
 from mslr_like import make_mslr_like
@@ -231,7 +231,7 @@ def measure_c(data: RankingDataset, ranker: Any, folder: Path, *flags: str) -> f
     c_folder = folder / "".join(["c", *flags])
     export_ranker(ranker, c_folder, to="c", rows=data.select(range(20)), name="ranker")
     (c_folder / "main.c").write_text(C_TIMING.format(n=100), encoding="ascii")
-    compiler = c_compiler()
+    compiler = find_c_compiler()
     if compiler is None:
         raise SystemExit("no C compiler found; install gcc or clang")
     options = ["-O3", *flags, "-D_POSIX_C_SOURCE=199309L", "-std=c99"]

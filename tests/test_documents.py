@@ -1,10 +1,10 @@
-"""Every block of code in the README and in docs/ runs, and the site is built of them without a warning.
+"""Every code block in the README and in docs/ runs, and the site builds without warnings.
 
-Blocks of Python and of shell commands run from top to bottom, all of a page in one process and one folder. A
-comment above a block, which readers do not see, may say otherwise:
+Python and shell blocks run from top to bottom, all of a page in one process and one folder. A hidden comment
+above a block changes that:
 
-    <!-- not run: WHY -->    it is only looked through: does Python compile it, are there such options?
-    <!-- file: NAME -->      it is what a file holds that later blocks read
+    <!-- not run: WHY -->    the block is only compiled, and its command-line options are checked
+    <!-- file: NAME -->      the block is the content of a file that later blocks read
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code, and what the comment above it says."""
+    """A code block, and the comment above it."""
 
     language: str
     code: str
@@ -48,18 +48,18 @@ class Block:
     about: str | None
 
 
-def blocks_of(text: str) -> list[Block]:
+def find_blocks(text: str) -> list[Block]:
     return [Block(**found.groupdict()) for found in BLOCK.finditer(text)]
 
 
-def by_name(document: Path) -> str:
+def format_name(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=by_name)
-def test_blocks_are_of_a_known_kind(document: Path) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=format_name)
+def test_blocks_have_a_known_language(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    blocks = blocks_of(text)
+    blocks = find_blocks(text)
     assert len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)) == 2 * len(blocks)
     for block in blocks:
         assert block.language in (*RUN, *SHOWN), block
@@ -67,11 +67,11 @@ def test_blocks_are_of_a_known_kind(document: Path) -> None:
     assert text.count("<!-- not run") + text.count("<!-- file") == sum(bool(block.mark) for block in blocks)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=by_name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=format_name)
 def test_blocks_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: Names = {"__name__": document.stem}
-    for block in blocks_of(document.read_text(encoding="utf-8")):
+    for block in find_blocks(document.read_text(encoding="utf-8")):
         if block.mark == "file":
             Path(str(block.about)).write_text(block.code, encoding="utf-8")
         elif block.language == "python":
@@ -79,32 +79,32 @@ def test_blocks_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             if block.mark is None:
                 exec(program, names)  # noqa: S102 - our own documents
         elif block.language == "sh":
-            for command in commands_of(block.code):
-                (run if block.mark is None else look_through)(command, monkeypatch)
+            for command in split_commands(block.code):
+                (run if block.mark is None else check_options)(command, monkeypatch)
     if document.name in CHECKS:
         CHECKS[document.name](names)
 
 
-def commands_of(code: str) -> Iterator[str]:
-    return (line for line in code.replace("\\\n", " ").splitlines() if words_of(line))
+def split_commands(code: str) -> Iterator[str]:
+    return (line for line in code.replace("\\\n", " ").splitlines() if tokenise(line))
 
 
-def words_of(command: str) -> list[str]:
-    """Words and signs of the shell, without a comment."""
+def tokenise(command: str) -> list[str]:
+    """Split a shell command into tokens, without comments."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     return list(lexer)
 
 
-def is_ours_alone(words: list[str]) -> bool:
-    return words[0] == "directranker" and not any(set(word) <= set("|&;<>()") for word in words)
+def is_single_command(tokens: list[str]) -> bool:
+    return tokens[0] == "directranker" and not any(set(token) <= set("|&;<>()") for token in tokens)
 
 
 def run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run our own command in this process, which has torch imported already, all else by the shell."""
-    words = words_of(command)
-    if is_ours_alone(words):
-        monkeypatch.setattr(sys, "argv", words)
+    """Run our command in this process, which has imported torch already, and any other in a shell."""
+    tokens = tokenise(command)
+    if is_single_command(tokens):
+        monkeypatch.setattr(sys, "argv", tokens)
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code, command
@@ -113,18 +113,18 @@ def run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["bash", "-euo", "pipefail", "-c", command], check=True, env={**os.environ, "PATH": path})
 
 
-def look_through(command: str, _: pytest.MonkeyPatch) -> None:
-    words = words_of(command)
-    if is_ours_alone(words):
-        ours: Any = typer.main.get_command(app)
-        ours.commands[words[1]].make_context(words[1], words[2:])
+def check_options(command: str, _: pytest.MonkeyPatch) -> None:
+    tokens = tokenise(command)
+    if is_single_command(tokens):
+        group: Any = typer.main.get_command(app)
+        group.commands[tokens[1]].make_context(tokens[1], tokens[2:])
 
 
 def check_digits(names: Names) -> None:
     assert names["concordant"] == 1
     scores, digits = names["scores"], names["y_test"]
     higher = digits[:, None] > digits[None, :]
-    # .950 to .953 by seed, and a little more or less by the processor's rounding
+    # .950 to .953, depending on the seed and on the processor's rounding
     assert np.mean((scores[:, None] > scores[None, :])[higher]) > 0.94
     pair = names["ranker"].compare(names["test"][:1], names["test"][1:2])
     assert np.sign(pair[0]) == np.sign(int(digits[0]) - int(digits[1]))
@@ -133,10 +133,10 @@ def check_digits(names: Names) -> None:
 CHECKS: dict[str, Callable[[Names], None]] = {"digits.md": check_digits}
 
 
-def test_a_wrong_option_is_seen_in_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    look_through("directranker compare MQ2008 --seeds 3", monkeypatch)
+def test_check_options_finds_an_unknown_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_options("directranker compare MQ2008 --seeds 3", monkeypatch)
     with pytest.raises(Exception, match="No such option: --sedes"):
-        look_through("directranker compare MQ2008 --sedes 3", monkeypatch)
+        check_options("directranker compare MQ2008 --sedes 3", monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_public_name_stands_in_the_reference(site: Path) -> None:
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
     for name in directranker.__all__:
         assert f'id="directranker.{name}"' in pages, name
@@ -161,7 +161,7 @@ def test_the_first_page_is_the_readme(site: Path) -> None:
     assert 'href="comparison.html"' in page
 
 
-def test_no_page_asks_another_server(site: Path) -> None:
+def test_no_page_loads_from_another_server(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         asked = re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(?:https?:)?//[^"]*', text)

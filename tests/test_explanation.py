@@ -1,4 +1,4 @@
-"""Explanations: they sum to the difference, are exact where g is linear, and see what matters."""
+"""Explanations sum to the difference, are exact where g is linear, and ignore equal features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def data() -> RankingDataset:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "",
 )
-def test_parts_sum_to_the_difference(ranker: Ranker, residual: float, data: RankingDataset) -> None:
+def test_contributions_sum_to_the_difference(ranker: Ranker, residual: float, data: RankingDataset) -> None:
     ranker.fit(data)
     query = data.select([3])
     scores = ranker.predict(query.features, qid=np.zeros(query.n_documents, dtype=int))
@@ -45,7 +45,7 @@ def test_parts_sum_to_the_difference(ranker: Ranker, residual: float, data: Rank
     np.testing.assert_allclose(back.contributions, -found.contributions, rtol=1e-6, atol=1e-9)
 
 
-def test_a_linear_net_is_explained_exactly(data: RankingDataset) -> None:
+def test_linear_net_is_explained_exactly(data: RankingDataset) -> None:
     ranker = DirectRanker(max_epochs=2, random_state=0, hidden_layers=(), transform="standard").fit(data)
     query = data.select([0])
     found = explain_difference(ranker, query, better=0, worse=1)
@@ -54,7 +54,7 @@ def test_a_linear_net_is_explained_exactly(data: RankingDataset) -> None:
     np.testing.assert_allclose(found.contributions, literal, rtol=1e-4, atol=1e-6)
 
 
-def test_a_feature_that_is_equal_adds_nothing(data: RankingDataset) -> None:
+def test_equal_feature_contributes_nothing(data: RankingDataset) -> None:
     ranker = DirectRanker(**QUICK).fit(data)
     features = data.select([0]).features.copy()
     features[1] = features[0]
@@ -64,7 +64,7 @@ def test_a_feature_that_is_equal_adds_nothing(data: RankingDataset) -> None:
     assert np.flatnonzero(found.contributions).tolist() == [5]
 
 
-def test_several_pairs_are_explained_as_each_alone(data: RankingDataset) -> None:
+def test_several_pairs_equal_single_explanations(data: RankingDataset) -> None:
     ranker = DirectRanker(**QUICK).fit(data)
     query = data.select([2])
     pairs = [(0, 1), (5, 3), (4, 0)]
@@ -75,7 +75,7 @@ def test_several_pairs_are_explained_as_each_alone(data: RankingDataset) -> None
 
 
 class Steps(torch.nn.Module):
-    """A net that jumps: its gradient is 0 wherever it has one."""
+    """A step function: its gradient is 0 wherever it is defined."""
 
     out_features = 1
 
@@ -84,7 +84,7 @@ class Steps(torch.nn.Module):
         return documents.sum(dim=1, keepdim=True).sign() + 0 * documents[:, :1]
 
 
-def test_what_no_gradient_sees_is_left_over(data: RankingDataset) -> None:
+def test_jump_is_the_residual(data: RankingDataset) -> None:
     ranker = DirectRanker(feature_net=Steps(), transform="standard", max_epochs=1, random_state=0).fit(data)
     sums = ranker.transform_.transform(data.features).sum(axis=1)
     better, worse = int(sums.argmax()), int(sums.argmin())
@@ -95,7 +95,7 @@ def test_what_no_gradient_sees_is_left_over(data: RankingDataset) -> None:
     assert found.residual == found.difference
 
 
-def test_wrong_rows(data: RankingDataset) -> None:
+def test_invalid_rows_raise(data: RankingDataset) -> None:
     ranker = RankSVM().fit(data)
     with pytest.raises(ValueError, match="has 2 queries"):
         explain_difference(ranker, data.select([0, 1]), better=0, worse=1)

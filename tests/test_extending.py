@@ -21,7 +21,7 @@ MAX_LINES = 80
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder to put on PYTHONPATH: the module of the page, and the metadata that pip would write."""
+    """A folder for PYTHONPATH: the module of the page, and the metadata that pip would write."""
     folder = tmp_path_factory.mktemp("site-packages")
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
@@ -57,14 +57,14 @@ def run(installed: Path, work: Path, *arguments: str, module: str = "directranke
 
 @pytest.fixture(scope="module")
 def model(installed: Path, work: Path) -> str:
-    """The folder of a trained one."""
+    """The folder of a trained ranker."""
     command = ["train", "train.txt", "--ranker", NAME, "--set", "shrinkage=0.1", "--out", "model"]
     assert NAME in run(installed, work, *command)
     return "model"
 
 
 @pytest.mark.usefixtures("model")
-def test_it_does_everything_by_command(installed: Path, work: Path) -> None:
+def test_every_command_works(installed: Path, work: Path) -> None:
     assert NAME in run(installed, work, "train", "--help")
     assert json.loads(run(installed, work, "info", "model", "--json"))["parameters"] == {"shrinkage": 0.1}
     run(installed, work, "rank", "model", "train.txt", "--out", "scores.txt")
@@ -79,7 +79,7 @@ def test_it_does_everything_by_command(installed: Path, work: Path) -> None:
     assert NAME in (work / "results" / "report.html").read_text(encoding="utf-8")
 
 
-def test_exports_are_refused_with_its_own_reason(installed: Path, work: Path) -> None:
+def test_export_raises_its_own_reason(installed: Path, work: Path) -> None:
     script = f"""
 import pytest
 from directranker import ExportError, example_dataset, export_ranker, load_ranker
@@ -98,7 +98,7 @@ for target in ("onnx", "c", "solr", "elasticsearch"):
     )
 
 
-def test_it_keeps_the_contract_of_all_rankers(installed: Path, work: Path) -> None:
+def test_contract_suite_passes(installed: Path, work: Path) -> None:
     suite = str(ROOT / "tests" / "rankers" / "test_ranker_contract.py")
     options = [
         "-p",
@@ -110,11 +110,11 @@ def test_it_keeps_the_contract_of_all_rankers(installed: Path, work: Path) -> No
         "-c",
         str(ROOT / "pyproject.toml"),
     ]
-    told = run(installed, work, suite, "-k", NAME, *options, module="pytest")
-    assert int(re.findall(r"(\d+) passed", told)[0]) >= 10
+    output = run(installed, work, suite, "-k", NAME, *options, module="pytest")
+    assert int(re.findall(r"(\d+) passed", output)[0]) >= 10
 
 
-def test_without_the_entry_point_the_model_is_refused(model: str, work: Path) -> None:
+def test_without_the_entry_point_the_model_cannot_be_loaded(model: str, work: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "directranker", "info", model]
     done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Saved rankers: the same scores again, in another process too, and clear words about damage."""
+"""Saved rankers: identical scores, also in another process, and clear errors for damaged folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 
 from directranker import RankingDataset, StorageError, example_dataset
 from directranker.encoding import TRANSFORMS
-from directranker.persistence import MAX_BYTES, load_ranker, sealed_header
+from directranker.persistence import MAX_BYTES, load_ranker, seal_header
 from directranker.rankers import (
     AdaRank,
     CoordinateAscent,
@@ -105,7 +105,7 @@ np.save(sys.argv[1] + "/scores.npy", load_ranker(sys.argv[1] + "/model").predict
     np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), ranker.predict(data))
 
 
-def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -> None:
+def test_rankers_that_cannot_be_saved_raise(data: RankingDataset, tmp_path: Path) -> None:
     ranker = DirectRanker(**QUICK, cost=lambda r, y_i, y_j: (y_i - y_j) * (1 - r) ** 2).fit(data)
     with pytest.raises(TypeError, match=r"cost is .* cannot be saved as text"):
         ranker.save(tmp_path / "model")
@@ -118,37 +118,35 @@ def test_what_cannot_be_saved_is_refused(data: RankingDataset, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-class OwnNet(torch.nn.Sequential):
-    """A feature net that is not directranker's."""
+class CustomNet(torch.nn.Sequential):
+    """A custom feature net."""
 
     def __init__(self, n_features: int, width: int = 4) -> None:
         super().__init__(torch.nn.Linear(n_features, width), torch.nn.Tanh())
 
 
-@pytest.mark.parametrize("feature_net", [OwnNet, partial(OwnNet, width=7)])
-def test_a_feature_net_of_ones_own_needs_trust(
-    feature_net: Any, data: RankingDataset, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("feature_net", [CustomNet, partial(CustomNet, width=7)])
+def test_custom_feature_net_needs_trust(feature_net: Any, data: RankingDataset, tmp_path: Path) -> None:
     ranker = DirectRanker(max_epochs=1, random_state=0, feature_net=feature_net).fit(data)
     ranker.save(tmp_path / "model")
     with pytest.raises(
-        StorageError, match=r"model: the feature net is .* load_ranker\(…, trust=\[OwnNet\]\)"
+        StorageError, match=r"model: the feature net is .* load_ranker\(…, trust=\[CustomNet\]\)"
     ):
         load_ranker(tmp_path / "model")
     with pytest.raises(StorageError, match="if you trust it"):
         load_ranker(tmp_path / "model", trust=[torch.nn.Linear])
-    again = load_ranker(tmp_path / "model", trust=[OwnNet])
+    again = load_ranker(tmp_path / "model", trust=[CustomNet])
     np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
 
 
-def test_a_feature_net_that_is_not_a_class_is_refused(data: RankingDataset, tmp_path: Path) -> None:
-    ranker = DirectRanker(max_epochs=1, feature_net=lambda n: OwnNet(n)).fit(data)  # noqa: PLW0108
+def test_feature_net_that_is_not_a_class_cannot_be_saved(data: RankingDataset, tmp_path: Path) -> None:
+    ranker = DirectRanker(max_epochs=1, feature_net=lambda n: CustomNet(n)).fit(data)  # noqa: PLW0108
     with pytest.raises(TypeError, match="give a class that takes the number of features"):
         ranker.save(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
-def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None:
+def test_damaged_files_raise(name: str, data: RankingDataset, tmp_path: Path) -> None:
     ranker = LambdaMART(n_estimators=5, random_state=0) if name == "trees.txt" else DirectRanker(**QUICK)
     ranker.fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / name
@@ -166,20 +164,22 @@ def test_damage_is_told(name: str, data: RankingDataset, tmp_path: Path) -> None
     ("change", "message"),
     [
         ({"format": "cake"}, "not the header of a model but of 'cake'"),
-        ({"version": 99}, "format version 99; this directranker reads version 2, so update it,"),
+        ({"version": 99}, "format version 99; this directranker reads version 2, update directranker,"),
         ({"version": 1}, "format version 1; this directranker reads version 2"),
         ({"version": True}, "format version True"),
-        ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "do not fit together"),
+        ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "contents do not match"),
         (
             {"ranker": {"class": "Standard", "parameters": {}, "fitted": {}}},
             "holds a Standard, which is not a ranker",
         ),
-        ({"ranker": 3}, "do not fit together"),
-        ({"trees_sha256": {"../trees.txt": ""}}, "names no files of trees"),
+        ({"ranker": 3}, "contents do not match"),
+        ({"trees_sha256": {"../trees.txt": ""}}, "trees_sha256 has invalid file names"),
         ({"trees_sha256": {"trees.txt": ""}}, r"trees\.txt is missing"),
     ],
 )
-def test_headers_that_lie(change: dict[str, Any], message: str, data: RankingDataset, tmp_path: Path) -> None:
+def test_inconsistent_headers_raise(
+    change: dict[str, Any], message: str, data: RankingDataset, tmp_path: Path
+) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
     change_header(tmp_path / "model", lambda header: header.update(change))
     with pytest.raises(StorageError, match=message):
@@ -187,25 +187,25 @@ def test_headers_that_lie(change: dict[str, Any], message: str, data: RankingDat
 
 
 def change_header(model: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """As whoever makes a folder could: with the right checksum."""
+    """Change a header and its checksum, as the author of a folder could."""
     path = model / "header.json"
     header = json.loads(path.read_text())
     del header["header_sha256"]
     change(header)
-    path.write_bytes(sealed_header(header))
+    path.write_bytes(seal_header(header))
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (b'"n_epochs_"', b'"n_epoch2_"'),  # a name that nothing looks at
+        (b'"n_epochs_"', b'"n_epoch2_"'),  # a name that loading ignores
         (b'"numpy": "', b'"numpy": "1'),
         (b"header_sha256", b"header_sha257"),
         (b"\n}", b"\n} "),
         (b'{\n "format"', b'{\n  "format"'),
     ],
 )
-def test_an_edited_header_is_told(old: bytes, new: bytes, data: RankingDataset, tmp_path: Path) -> None:
+def test_edited_header_raises(old: bytes, new: bytes, data: RankingDataset, tmp_path: Path) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / "header.json"
     text = path.read_bytes()
@@ -215,29 +215,29 @@ def test_an_edited_header_is_told(old: bytes, new: bytes, data: RankingDataset, 
         load_ranker(tmp_path / "model")
 
 
-def test_trees_that_a_header_leaves_out_are_missed(data: RankingDataset, tmp_path: Path) -> None:
+def test_trees_missing_from_the_header_raise(data: RankingDataset, tmp_path: Path) -> None:
     LambdaMART(n_estimators=2, random_state=0).fit(data).save(tmp_path / "model")
     change_header(tmp_path / "model", lambda header: header["ranker"]["fitted"].pop("booster_"))
-    with pytest.raises(StorageError, match="do not fit together"):
+    with pytest.raises(StorageError, match="contents do not match"):
         load_ranker(tmp_path / "model")
 
 
-def test_huge_shapes_that_a_header_claims_take_no_memory(data: RankingDataset, tmp_path: Path) -> None:
+def test_huge_shapes_in_a_header_allocate_no_memory(data: RankingDataset, tmp_path: Path) -> None:
     DirectRanker(**QUICK).fit(data).save(tmp_path / "model")
     change_header(
         tmp_path / "model",
         lambda header: header["ranker"]["parameters"].update(hidden_layers=[10**9, 10**9]),
     )
-    with pytest.raises(StorageError, match="do not fit together"):
+    with pytest.raises(StorageError, match="contents do not match"):
         load_ranker(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["header.json", "weights.safetensors", "trees.txt"])
-def test_files_without_an_end_are_not_read(name: str, data: RankingDataset, tmp_path: Path) -> None:
+def test_endless_files_are_not_read(name: str, data: RankingDataset, tmp_path: Path) -> None:
     LambdaMART(n_estimators=2, random_state=0).fit(data).save(tmp_path / "model")
     path = tmp_path / "model" / name
     os.truncate(path, 20 << 30)
-    with pytest.raises(StorageError, match=r"has 21,474,836,480 bytes, where at most"):
+    with pytest.raises(StorageError, match=r"has 21,474,836,480 bytes, more than the limit"):
         load_ranker(tmp_path / "model")
     for target in ("/dev/zero", name, None):
         path.unlink()
@@ -245,23 +245,23 @@ def test_files_without_an_end_are_not_read(name: str, data: RankingDataset, tmp_
             os.mkfifo(path)
         else:
             path.symlink_to(target)
-        with pytest.raises(StorageError, match=r"missing or no file|it has no header"):
+        with pytest.raises(StorageError, match=r"missing or not a regular file|it has no header"):
             load_ranker(tmp_path / "model")
 
 
-def test_a_large_ranker_needs_trust(
+def test_large_ranker_needs_trust(
     data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranker = DirectRanker(**QUICK).fit(data)
     ranker.save(tmp_path / "model")
     monkeypatch.setitem(MAX_BYTES, "weights.safetensors", 1000)
-    with pytest.raises(StorageError, match=r"at most 1,000 are read; .* trust=\[DirectRanker\]"):
+    with pytest.raises(StorageError, match=r"more than the limit of 1,000; .* trust=\[DirectRanker\]"):
         load_ranker(tmp_path / "model")
     again = load_ranker(tmp_path / "model", trust=[DirectRanker])
     np.testing.assert_array_equal(again.predict(data), ranker.predict(data))
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="model does not exist; give the folder of a saved model"):
         load_ranker(tmp_path / "model")
 
@@ -280,20 +280,20 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("auto", "width_", lambda width: width.astype(np.float32)),
     ],
 )
-def test_arrays_that_kernels_could_not_trust_are_refused(
+def test_arrays_that_would_break_a_kernel_raise(
     transform: str, name: str, change: Any, data: RankingDataset, tmp_path: Path
 ) -> None:
     ranker = DirectRanker(**QUICK, transform=transform).fit(data)
     setattr(ranker.transform_, name, change(getattr(ranker.transform_, name)))
     ranker.save(tmp_path / "model")
-    with pytest.raises(StorageError, match=r"do not fit together \(.*_"):
+    with pytest.raises(StorageError, match=r"contents do not match \(.*_"):
         load_ranker(tmp_path / "model")
 
 
 @pytest.mark.filterwarnings("ignore:early stopping is off")
-def test_a_metric_that_counted_nothing_is_saved(data: RankingDataset, tmp_path: Path) -> None:
+def test_history_with_nan_is_saved(data: RankingDataset, tmp_path: Path) -> None:
     ranker = LambdaMART(metric="ndcg@10", n_estimators=2, random_state=0)
-    ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label from 1 on
+    ranker.fit(data.features, data.relevance * 0.1, qid=data.qid)  # no label of 1 or more
     ranker.save(tmp_path / "model")
     again = load_ranker(tmp_path / "model")
     assert isinstance(again, LambdaMART)
@@ -306,29 +306,29 @@ import hashlib, json, sys
 from pathlib import Path
 import numpy as np
 from directranker import StorageError
-from directranker.persistence import MAX_BYTES, load_ranker, sealed_header
+from directranker.persistence import MAX_BYTES, load_ranker, seal_header
 folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
 header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
 del header["header_sha256"]
-X, refused = np.zeros((5, header["ranker"]["fitted"]["n_features_in_"]["value"])), 0
+X, rejected = np.zeros((5, header["ranker"]["fitted"]["n_features_in_"]["value"])), 0
 for at in range(600):
     hostile = bytearray(trees)
-    for place in rng.integers(len(trees), size=rng.integers(1, 4)):
-        hostile[place] = rng.choice(bytearray(b"0123456789-+.e =\\n\\0\\xffx"))
+    for position in rng.integers(len(trees), size=rng.integers(1, 4)):
+        hostile[position] = rng.choice(bytearray(b"0123456789-+.e =\\n\\0\\xffx"))
     if at % 5 == 0:
         hostile = hostile[: rng.integers(len(hostile))]
     (folder / "trees.txt").write_bytes(hostile)
     header["trees_sha256"]["trees.txt"] = hashlib.sha256(hostile).hexdigest()
-    (folder / "header.json").write_bytes(sealed_header(header))
+    (folder / "header.json").write_bytes(seal_header(header))
     try:
         load_ranker(folder).predict(X)
     except StorageError:
-        refused += 1
-print(refused)
+        rejected += 1
+print(rejected)
 """
 
 
-def test_hostile_trees_with_a_right_checksum_do_no_harm(data: RankingDataset, tmp_path: Path) -> None:
+def test_hostile_trees_with_a_correct_checksum_are_safe(data: RankingDataset, tmp_path: Path) -> None:
     LambdaMART(n_estimators=3, random_state=0).fit(data).save(tmp_path / "model")
     command = [sys.executable, "-c", FUZZING, str(tmp_path / "model")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

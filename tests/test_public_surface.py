@@ -16,7 +16,7 @@ import pytest
 import directranker
 
 
-def test_all_is_exact() -> None:
+def test_all_equals_the_stub() -> None:
     stub = Path(directranker.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     assert set(directranker.__all__) == set(re.findall(r"(\w+) as \1", stub))
     for name in directranker.__all__:
@@ -44,8 +44,8 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(directranker, name))
 
 
-def test_importing_is_quick() -> None:
-    data_alone = "directranker.read_letor, directranker.evaluate, directranker.Standard"
+def test_import_is_fast() -> None:
+    without_rankers = "directranker.read_letor, directranker.evaluate, directranker.Standard"
     no_torch = "import sys; assert 'torch' not in sys.modules"
     assert measure_cpu_seconds("import directranker") < 0.5
     assert measure_cpu_seconds(f"import directranker; {data_alone}; {no_torch}") < 4

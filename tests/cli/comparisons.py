@@ -1,4 +1,4 @@
-"""A small comparison as a user runs it, in a process of its own."""
+"""A small comparison as a user runs it, in its own process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = [
     "OPTIONS",
     "RANKERS",
     "command",
+    "count_jobs",
     "environment",
-    "finished_comparison",
-    "n_cells",
+    "finish_comparison",
+    "read_table",
     "run",
     "start",
-    "table",
 ]
 
 GRID = """
@@ -64,8 +64,8 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def finished_comparison(folder: Path) -> Path:
-    """The folder, with a small data set, a grid and a finished comparison in `whole`."""
+def finish_comparison(folder: Path) -> Path:
+    """Fill a folder with a small data set, a grid and a finished comparison in `whole`, and return it."""
     example_dataset().select(range(60)).save(folder / "data")
     (folder / "grid.toml").write_text(GRID)
     done = run("compare", "data", *OPTIONS, "--out", "whole", "--workers", "1", cwd=folder)
@@ -74,15 +74,15 @@ def finished_comparison(folder: Path) -> Path:
     return folder
 
 
-def n_cells(folder: Path) -> int:
-    """How many cells are finished; none where the comparison has not begun."""
+def count_jobs(folder: Path) -> int:
+    """Count the finished jobs; 0 before the comparison has started."""
     return (
         sum(count.done for count in read_status(folder).values()) if (folder / "planned.json").exists() else 0
     )
 
 
-def table(folder: Path) -> list[list[str]]:
-    """The table without the seconds, which no two runs share."""
+def read_table(folder: Path) -> list[list[str]]:
+    """Read the table without the times, which differ between runs."""
     with (folder / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     return [[value for name, value in row.items() if "second" not in name] for row in rows]

@@ -1,4 +1,4 @@
-"""Rankers trained elsewhere: their scores compared by `evaluate`, and shown by `report`."""
+"""External rankers: `evaluate` compares their scores, and `report` shows them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ NOISE = {"lightgbm": 0.5, "xgboost": 1.0, "ranklib": 3.0}
 def folder(
     tmp_path_factory: pytest.TempPathFactory, data: RankingDataset, scores: dict[str, np.ndarray]
 ) -> Path:
-    folder = tmp_path_factory.mktemp("outside")
+    folder = tmp_path_factory.mktemp("external")
     write_letor(data, folder / "test.txt")
     write_qrels(data, folder / "qrels.txt")
     for name in ("lightgbm", "xgboost"):
         np.savetxt(folder / f"{name}.txt", scores[name])
         write_run(data, scores[name], folder / f"{name}.run")
-    places = np.arange(data.n_documents) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
-    rows = zip(data.qid, places, scores["ranklib"], strict=True)
-    (folder / "ranklib.txt").write_text("".join(f"{q}\t{place}\t{score}\n" for q, place, score in rows))
+    positions = np.arange(data.n_documents) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+    rows = zip(data.qid, positions, scores["ranklib"], strict=True)
+    (folder / "ranklib.txt").write_text("".join(f"{q}\t{position}\t{score}\n" for q, position, score in rows))
     return folder
 
 
-def test_scores_of_three_programs_make_a_comparison(
+def test_evaluate_compares_scores_of_three_programs(
     folder: Path, data: RankingDataset, scores: dict[str, np.ndarray]
 ) -> None:
     others = ("--beside", "xgboost.txt", "--beside", "ranklib.txt")
@@ -76,7 +76,7 @@ def test_scores_of_three_programs_make_a_comparison(
     assert comparison.best("ndcg@10") == comparison.rankers[0]
 
 
-def test_a_report_shows_them_without_times(folder: Path, tmp_path: Path) -> None:
+def test_report_shows_them_without_times(folder: Path, tmp_path: Path) -> None:
     made = str(tmp_path / "made")
     done = run("evaluate", "lightgbm.txt", "test.txt", "--beside", "xgboost.txt", "--out", made, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def test_a_report_shows_them_without_times(folder: Path, tmp_path: Path) -> None
     assert write_figures(made, tmp_path / "figures") == []
 
 
-def test_runs_and_qrels_give_the_same_as_the_data(folder: Path) -> None:
+def test_runs_and_qrels_give_the_values_of_the_data(folder: Path) -> None:
     by_data = run("evaluate", "lightgbm.txt", "test.txt", "--beside", "xgboost.txt", "--json", cwd=folder)
     by_qrels = run("evaluate", "lightgbm.run", "qrels.txt", "--beside", "xgboost.run", "--json", cwd=folder)
     assert by_data.returncode == by_qrels.returncode == 0
@@ -99,7 +99,7 @@ def test_runs_and_qrels_give_the_same_as_the_data(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("options", "message"),
     [
         (("--beside", "lightgbm.txt"), b"is given twice"),
         (("--beside", "xgboost.txt", "--convention", "all"), b"one convention"),
@@ -107,8 +107,8 @@ def test_runs_and_qrels_give_the_same_as_the_data(folder: Path) -> None:
         (("--beside", "nowhere.txt"), b"nowhere.txt"),
     ],
 )
-def test_mistakes_are_told(folder: Path, words: tuple[str, ...], told: bytes) -> None:
-    done = run("evaluate", "lightgbm.txt", "test.txt", *words, cwd=folder)
+def test_errors_are_reported(folder: Path, options: tuple[str, ...], message: bytes) -> None:
+    done = run("evaluate", "lightgbm.txt", "test.txt", *options, cwd=folder)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     assert b"Traceback" not in done.stderr

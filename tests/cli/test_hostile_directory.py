@@ -1,4 +1,4 @@
-"""Commands, and worker processes of the library, run in a folder with files named as Python's own modules."""
+"""Commands and worker processes run in a folder whose files are named like Python's modules."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ import os
 os.close(os.open(__file__ + ".ran", os.O_CREAT | os.O_WRONLY))
 raise ImportError("planted")
 """
-# Python itself imports these to find what `python -m` shall run, and its path is not ours to change before.
+# `python -m` imports these before our code can change the path.
 BEFORE_US = (
     "importlib", "warnings", "contextlib", "collections", "keyword", "operator", "reprlib", "functools",
     "types",
 )  # fmt: skip
 
-# As the installed command does it, for one command after another: imports are paid once.
+# Run the commands in one process, so that it imports everything once.
 DRIVER = """
 import json, sys
 import directranker.cli.demo
 from directranker.cli import main
 
-directranker.cli.demo.answer_and_print = lambda *_, **__: None  # all of compare again, for a minute
+directranker.cli.demo.run_and_print = lambda *_, **__: None  # would run compare again, for a minute
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["directranker", *arguments]
     if arguments == ["compile"]:
@@ -76,7 +76,7 @@ from directranker import RankSVM
 class Own(RankSVM):
     def _fit(self, *arguments, **options):
         tool = os.path.join(os.path.dirname(__file__), "tool.py")
-        subprocess.run([sys.executable, "-S", tool], check=True)  # which has a module beside it, too
+        subprocess.run([sys.executable, "-S", tool], check=True)  # which has a module beside it too
         super()._fit(*arguments, **options)
 """
 SCRIPT = """
@@ -94,7 +94,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with data, a model, and a file for each module that anything could import."""
+    """A folder with data, a model, and a file for each module that could be imported."""
     folder = tmp_path_factory.mktemp("hostile")
     data = example_dataset().select(range(20))
     write_letor(data, folder / "rows.txt")
@@ -121,7 +121,7 @@ def run(folder: Path, *command: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_every_command_imports_nothing_from_there(hostile: Path, tmp_path: Path) -> None:
+def test_commands_import_nothing_from_the_working_directory(hostile: Path, tmp_path: Path) -> None:
     names = {
         command.name or command.callback.__name__ for command in app.registered_commands if command.callback
     }
@@ -134,13 +134,15 @@ def test_every_command_imports_nothing_from_there(hostile: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("start", [("-m", "directranker"), ("-Bmdirectranker",)], ids=["-m", "-Bm"])
-def test_nor_does_the_package_run_as_a_module(hostile: Path, tmp_path: Path, start: tuple[str, ...]) -> None:
+def test_python_m_imports_nothing_from_the_working_directory(
+    hostile: Path, tmp_path: Path, start: tuple[str, ...]
+) -> None:
     for name in ("rows.txt", *(path.name for path in hostile.glob("*.py") if path.stem not in BEFORE_US)):
         (tmp_path / name).write_bytes((hostile / name).read_bytes())
     run(tmp_path, *start, "inspect", "rows.txt")
 
 
-def test_workers_of_a_script_find_the_module_beside_it_only(hostile: Path, tmp_path: Path) -> None:
+def test_workers_of_a_script_import_only_modules_beside_it(hostile: Path, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(MODULE)
     (tmp_path / "tool.py").write_text("import beside")
     (tmp_path / "beside.py").touch()
@@ -148,8 +150,8 @@ def test_workers_of_a_script_find_the_module_beside_it_only(hostile: Path, tmp_p
     run(hostile, tmp_path / "script.py")
 
 
-def test_a_package_in_the_working_directory_is_run(tmp_path: Path) -> None:
-    """As in a checkout of the sources: it was asked for."""
+def test_package_in_the_working_directory_runs(tmp_path: Path) -> None:
+    """As in a checkout of the sources, where it is requested."""
     source = Path(sys.modules["directranker"].__file__ or "").parents[1]
     done = subprocess.run([sys.executable, "-m", "directranker", "--version"], cwd=source, check=False)
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""Commands whose streams are closed, whose data comes through a pipe, or whose files have odd names."""
+"""Closed streams, data through pipes, and file names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from commands_here import run_here
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model, data, and the scores of the one for the other."""
+    """A folder with a model, data, and the model's ranking of the data."""
     folder = tmp_path_factory.mktemp("hostile")
     data = example_dataset().select(range(20))
     write_letor(data, folder / "data.txt")
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of bash, in which `directranker` is this package's command."""
+    """Run a line of bash, in which `directranker` is the command under test."""
     line = command.replace("directranker", f"{sys.executable} -m directranker", 1)
     return subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
 
@@ -34,7 +34,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        ("directranker rank model data.txt >&-", 1, "standard output is closed; give --out a file"),
+        ("directranker rank model data.txt >&-", 1, "standard output is closed; pass --out FILE"),
         ("directranker rank model - <&-", 1, "standard input is closed; give a file instead of -"),
         ("directranker rank model data.txt --out closed.run <&- >&- 2>&-", 0, ""),
         ("directranker info model >&-", 0, ""),
@@ -46,7 +46,7 @@ def test_closed_streams(folder: Path, command: str, code: int, message: str) -> 
     assert (done.returncode, done.stderr.strip()) == (code, f"directranker: {message}" if message else "")
 
 
-def test_what_is_written_with_closed_streams_is_whole(folder: Path) -> None:
+def test_output_with_closed_streams_is_complete(folder: Path) -> None:
     shell("directranker rank model data.txt --out closed.run <&- >&- 2>&-", folder)
     assert (folder / "closed.run").read_bytes() == (folder / "mine.run").read_bytes()
 
@@ -58,10 +58,10 @@ def test_pipes_as_data_labels_and_scores(folder: Path) -> None:
     plain = run_here("evaluate", "mine.run", "data.txt", "--json", cwd=folder).stdout.decode()
     assert shell("directranker evaluate <(cat mine.run) <(cat data.txt) --json", folder).stdout == plain
     done = shell("directranker evaluate mine.run <(cat data.txt) --beside mine.run", folder)
-    assert "is read once; give a file to compare several rankers" in done.stderr
+    assert "can be read only once; give a file to compare several rankers" in done.stderr
 
 
-def test_qrels_may_come_through_a_pipe(folder: Path) -> None:
+def test_qrels_through_a_pipe(folder: Path) -> None:
     query, _, document, *_ = (folder / "mine.run").read_text().split("\n", 1)[0].split()
     done = run_here(
         "evaluate", "mine.run", "-", "--json", cwd=folder, text=f"{query} 0 {document} 1\n".encode()
@@ -69,7 +69,7 @@ def test_qrels_may_come_through_a_pipe(folder: Path) -> None:
     assert b'"map": 1.0' in done.stdout
 
 
-def test_names_that_are_not_text(folder: Path) -> None:
+def test_file_names_that_are_not_utf8(folder: Path) -> None:
     odd = Path(os.fsdecode(b"odd\xff"))
     (folder / f"{odd}.txt").write_bytes((folder / "data.txt").read_bytes())
     for command in (

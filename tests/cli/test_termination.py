@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: with its workers, without partial files, and resumable."""
+"""SIGTERM and SIGHUP interrupt a command as Ctrl-C does: workers stop, partial files go, jobs are kept."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 BOTH = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
 
-def await_that(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 120
     while not condition():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end, "nothing happens"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.01)
 
 
-def processes_of(group: int) -> list[int]:
-    """The ids of a group's processes."""
+def find_processes(group: int) -> list[int]:
+    """Find the ids of the running processes of a group."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             _, _, after = path.read_text().rpartition(")")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # it has ended
             continue
         state, _, of_group = after.split()[:3]
         if int(of_group) == group and state != "Z":
@@ -51,23 +51,23 @@ def processes_of(group: int) -> list[int]:
     return found
 
 
-def await_end_of(group: int, seconds: float) -> None:
+def wait_for_end(group: int, seconds: float) -> None:
     end = time.monotonic() + seconds
-    while processes_of(group):
-        assert time.monotonic() < end, processes_of(group)
+    while find_processes(group):
+        assert time.monotonic() < end, find_processes(group)
         time.sleep(0.02)
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Start]:
-    """Start a command in a group of its own, of which nothing is left after the test."""
+def start_process(tmp_path: Path) -> Iterator[Start]:
+    """Start commands in process groups, which are killed after the test."""
     processes = []
 
-    def begin(*arguments: str) -> subprocess.Popen[str]:
+    def start_command(*arguments: str) -> subprocess.Popen[str]:
         processes.append(start(*arguments, cwd=tmp_path))
         return processes[-1]
 
-    yield begin
+    yield start_command
     for process in processes:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -75,7 +75,7 @@ def started(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data and a model."""
     folder = tmp_path_factory.mktemp("ended")
     data = example_dataset().select(range(30))
@@ -84,12 +84,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_rank_leaves_no_partial_file(place: Path, tmp_path: Path) -> None:
-    arguments = ("rank", str(place / "model"), "-", "--out", "ranked.run")
+def test_rank_leaves_no_partial_file(folder: Path, tmp_path: Path) -> None:
+    arguments = ("rank", str(folder / "model"), "-", "--out", "ranked.run")
     with subprocess.Popen(
         command(*arguments), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
     ) as process:
-        await_that(lambda: any(tmp_path.iterdir()), process)  # now it waits for its input
+        wait_until(lambda: any(tmp_path.iterdir()), process)  # it now waits for its input
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 143
         assert process.stderr is not None
@@ -97,7 +97,7 @@ def test_rank_leaves_no_partial_file(place: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_train_saves_the_best_weights(place: Path, tmp_path: Path, started: Start) -> None:
+def test_train_saves_the_best_weights(folder: Path, tmp_path: Path, start_process: Start) -> None:
     options = (
         "max_epochs=1000000",
         "early_stopping=False",
@@ -106,10 +106,10 @@ def test_train_saves_the_best_weights(place: Path, tmp_path: Path, started: Star
         "teacher=none",
         "transform=standard",
     )
-    settings = [word for option in options for word in ("--set", option)]
-    process = started("train", str(place / "rows.txt"), *settings, "--out", "model")
-    await_that((tmp_path / "kept").is_dir, process)
-    await_that(lambda: any((tmp_path / "kept").iterdir()), process)
+    settings = [argument for option in options for argument in ("--set", option)]
+    process = start_process("train", str(folder / "rows.txt"), *settings, "--out", "model")
+    wait_until((tmp_path / "kept").is_dir, process)
+    wait_until(lambda: any((tmp_path / "kept").iterdir()), process)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 143
@@ -132,23 +132,23 @@ TUNE = (
 
 
 @TWO_CORES
-def test_a_search_ends_with_its_workers(place: Path, tmp_path: Path, started: Start) -> None:
-    """As a supervisor ends it, which then waits for standard output to be closed."""
-    process = started("tune", str(place / "rows.txt"), *TUNE, "--workers", "2", "--out", "best")
-    await_that(lambda: n_stored(tmp_path / "best.jobs.sqlite") > 0, process)
-    assert len(processes_of(process.pid)) > 2
+def test_search_stops_its_workers(folder: Path, tmp_path: Path, start_process: Start) -> None:
+    """A supervisor sends SIGTERM and then waits until standard output closes."""
+    process = start_process("tune", str(folder / "rows.txt"), *TUNE, "--workers", "2", "--out", "best")
+    wait_until(lambda: count_jobs(tmp_path / "best.jobs.sqlite") > 0, process)
+    assert len(find_processes(process.pid)) > 2
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 143
     assert re.fullmatch(
-        r"directranker: interrupted; what was measured is kept in best\.cells\.sqlite.*\n", errors
+        r"directranker: interrupted; finished jobs are kept in best\.jobs\.sqlite; run the same.*\n", errors
     )
-    await_end_of(process.pid, seconds=10)
-    assert n_stored(tmp_path / "best.jobs.sqlite") > 0
+    wait_for_end(process.pid, seconds=10)
+    assert count_jobs(tmp_path / "best.jobs.sqlite") > 0
     assert [path.name for path in tmp_path.iterdir()] == ["best.jobs.sqlite"]
 
 
-def n_stored(path: Path) -> int:
+def count_jobs(path: Path) -> int:
     if not path.exists():
         return 0
     connection = sqlite3.connect(path, timeout=30)
@@ -160,9 +160,9 @@ def n_stored(path: Path) -> int:
         connection.close()
 
 
-def test_a_closed_terminal_is_no_error(place: Path, tmp_path: Path) -> None:
+def test_closed_terminal_gives_no_traceback(folder: Path, tmp_path: Path) -> None:
     parent, child = pty.openpty()
-    arguments = command("rank", str(place / "model"), "-", "--out", "ranked.run")
+    arguments = command("rank", str(folder / "model"), "-", "--out", "ranked.run")
     with subprocess.Popen(
         [sys.executable, "-c", AT_TERMINAL, *arguments],
         stdin=child,
@@ -174,7 +174,7 @@ def test_a_closed_terminal_is_no_error(place: Path, tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         os.close(child)
-        await_that(lambda: any(tmp_path.iterdir()), process)
+        wait_until(lambda: any(tmp_path.iterdir()), process)
         os.close(parent)
         assert process.wait(timeout=30) == 129
     assert list(tmp_path.iterdir()) == []
@@ -188,7 +188,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @BOTH
-def test_signals_within_a_moment_are_one(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_in_quick_succession_count_once(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Termination() as termination, DeferredInterrupt() as interrupt:
         signal.raise_signal(number)
         signal.raise_signal(signal.SIGTERM)
@@ -201,8 +203,8 @@ def test_signals_within_a_moment_are_one(number: signal.Signals, monkeypatch: py
     assert signal.getsignal(number) == signal.SIG_DFL
 
 
-def test_an_ignored_signal_stays_ignored() -> None:
-    """As `nohup` has it; and SIGTERM still ends a job that a shell made ignore Ctrl-C."""
+def test_ignored_signal_stays_ignored() -> None:
+    """SIGHUP under `nohup` is ignored; SIGTERM still ends a background job that ignores Ctrl-C."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGINT)}
     try:
         with Termination() as termination:

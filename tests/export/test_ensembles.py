@@ -1,4 +1,4 @@
-"""An ensemble is exported as one model where its members are of one kind and see documents by themselves."""
+"""An ensemble is exported as one model if its members are of one kind and score documents independently."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from directranker.export import export_ranker
 from directranker.rankers import DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 QUICK: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 4), "teacher": None}
-IN_BINS = DirectRanker(**QUICK, transform="piecewise-linear")
+BINNED = DirectRanker(**QUICK, transform="piecewise-linear")
 TREES: dict[str, Any] = {"n_estimators": 6, "min_child_samples": 5, "random_state": 0}
-ANYWHERE = ("onnx", "c")
+GENERAL = ("onnx", "c")
 ENGINES = ("solr", "elasticsearch")
 
 
@@ -32,20 +32,20 @@ def ensemble(ranker: Ranker, vary: Any = None) -> Ensemble:
 @pytest.mark.parametrize(
     ("ranker", "vary", "targets"),
     [
-        (IN_BINS, None, (*ANYWHERE, "solr")),
-        (DirectRanker(**QUICK, transform="auto"), None, ANYWHERE),
-        (DirectRanker(**QUICK, transform="quantile-normal"), None, ANYWHERE),
-        (DirectRanker(**QUICK, transform="none"), None, (*ANYWHERE, "solr")),
-        (DirectRanker(**{**QUICK, "hidden_layers": ()}), None, ANYWHERE),
-        (IN_BINS, {"hidden_layers": [(6,), (17,)]}, ANYWHERE),
-        (IN_BINS, {"transform": ["standard", "piecewise-linear"]}, ANYWHERE),
-        (RankSVM(transform="standard"), {"alpha": [0.01, 10.0]}, (*ANYWHERE, *ENGINES)),
-        (RankSVM(), {"transform": ["standard", "signed-log"]}, ANYWHERE),
-        (LambdaMART(**TREES), {"num_leaves": [3, 7]}, (*ANYWHERE, *ENGINES, "elasticsearch-ranklib")),
+        (BINNED, None, (*GENERAL, "solr")),
+        (DirectRanker(**QUICK, transform="auto"), None, GENERAL),
+        (DirectRanker(**QUICK, transform="quantile-normal"), None, GENERAL),
+        (DirectRanker(**QUICK, transform="none"), None, (*GENERAL, "solr")),
+        (DirectRanker(**{**QUICK, "hidden_layers": ()}), None, GENERAL),
+        (BINNED, {"hidden_layers": [(6,), (17,)]}, GENERAL),
+        (BINNED, {"transform": ["standard", "piecewise-linear"]}, GENERAL),
+        (RankSVM(transform="standard"), {"alpha": [0.01, 10.0]}, (*GENERAL, *ENGINES)),
+        (RankSVM(), {"transform": ["standard", "signed-log"]}, GENERAL),
+        (LambdaMART(**TREES), {"num_leaves": [3, 7]}, (*GENERAL, *ENGINES, "elasticsearch-ranklib")),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else str(value),
 )
-def test_ensembles_as_one_model(
+def test_ensembles_are_exported_as_one_model(
     ranker: Ranker, vary: Any, targets: tuple[str, ...], data: RankingDataset, tmp_path: Path
 ) -> None:
     fitted = ensemble(ranker, vary).fit(data)
@@ -57,12 +57,12 @@ def test_missing_values(data: RankingDataset, tmp_path: Path) -> None:
     features = data.features.copy()
     features[(data.relevance > 0) & (np.arange(data.n_documents) % 3 > 0), 3] = np.nan
     missing = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
-    fitted = ensemble(IN_BINS).fit(missing)
-    for to in ANYWHERE:
+    fitted = ensemble(BINNED).fit(missing)
+    for to in GENERAL:
         assert export_ranker(fitted, tmp_path / to, to=to, rows=missing).largest_difference < 5e-6
 
 
-def test_members_of_the_same_documents_share_their_columns(data: RankingDataset, tmp_path: Path) -> None:
+def test_members_trained_on_the_same_documents_share_columns(data: RankingDataset, tmp_path: Path) -> None:
     train, vali = data.split(0.8, random_state=0)
     fitted = ensemble(DirectRanker(**QUICK, transform="standard")).fit(train, eval_set=vali)
     model = fitted._describe()
@@ -72,13 +72,15 @@ def test_members_of_the_same_documents_share_their_columns(data: RankingDataset,
 
 
 @pytest.mark.parametrize("ranker", [DirectRanker(**QUICK), RankSVM()])
-def test_engines_rescale_a_feature_once(ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
+def test_engines_have_one_normaliser_per_feature(
+    ranker: Ranker, data: RankingDataset, tmp_path: Path
+) -> None:
     fitted = ensemble(ranker, {"transform": ["standard", "none"]}).fit(data)
-    with pytest.raises(ExportError, match=r"in one way only.* with an eval_set"):
+    with pytest.raises(ExportError, match=r"one normaliser per feature.* with an eval_set"):
         export_ranker(fitted, tmp_path / "out", to="solr", rows=data)
 
 
-def test_trees_and_nets_do_not_mix(data: RankingDataset, tmp_path: Path) -> None:
+def test_trees_and_nets_cannot_be_combined(data: RankingDataset, tmp_path: Path) -> None:
     fitted = ensemble(RankSVM()).fit(data)
     fitted.rankers_[1] = LambdaMART(**TREES).fit(data)
     with pytest.raises(ExportError, match=r"of different kinds.*rankers_\[0\]"):

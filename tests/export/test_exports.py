@@ -1,4 +1,4 @@
-"""Exports score as the ranker does, on every side that can hold it, and say why where none can."""
+"""Exports score as the ranker does, or raise an error that says why the target does not support it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def data() -> RankingDataset:
 @pytest.fixture(scope="module")
 def with_missing(data: RankingDataset) -> RankingDataset:
     features = data.features.copy()
-    features[(data.relevance > 0) & (np.arange(data.n_documents) % 3 > 0), 3] = np.nan  # worth knowing of
+    features[(data.relevance > 0) & (np.arange(data.n_documents) % 3 > 0), 3] = np.nan  # informative
     return RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
 
 
@@ -54,7 +54,7 @@ RANKERS: list[Ranker] = [
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
-def test_onnx_and_c_hold_everything(ranker: Ranker, with_missing: RankingDataset, tmp_path: Path) -> None:
+def test_onnx_and_c_support_everything(ranker: Ranker, with_missing: RankingDataset, tmp_path: Path) -> None:
     ranker.fit(with_missing)
     for to in ("onnx", "c"):
         parity = export_ranker(ranker, tmp_path / to, to=to, rows=with_missing)
@@ -70,15 +70,17 @@ def test_onnx_and_c_hold_everything(ranker: Ranker, with_missing: RankingDataset
 def test_sums_of_columns_without_missing_values(
     ranker: Ranker, transform: str, data: RankingDataset, tmp_path: Path
 ) -> None:
-    """The head is then multiplied by the columns just as the transform leaves them, transposed or not."""
+    """Without layers, the head is multiplied by the columns of the transform, transposed or not."""
     ranker = clone(ranker).set_params(transform=transform).fit(data)
     for to in ("onnx", "c"):
         assert export_ranker(ranker, tmp_path / to, to=to, rows=data).largest_difference < 2e-6
 
 
 @pytest.mark.parametrize("transform", ["piecewise-linear", "standard", "signed-log", "quantile-normal"])
-def test_missing_values_and_edges_anywhere(data: RankingDataset, tmp_path: Path, transform: str) -> None:
-    """Loops over vectors and over what remains may treat NaN otherwise; ties lie on edges and knots."""
+def test_missing_values_and_edges_in_every_column(
+    data: RankingDataset, tmp_path: Path, transform: str
+) -> None:
+    """Vectorised loops and their remainders may treat NaN differently; ties are on edges and knots."""
     ranker = DirectRanker(**QUICK, transform=transform).fit(data)
     rows = np.repeat(data.features[:1], 4 * data.n_features, axis=0)
     for row in range(len(rows)):
@@ -125,11 +127,11 @@ def test_engines(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_p
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else "-".join(value),
 )
 def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDataset, tmp_path: Path) -> None:
-    """A time in seconds, for example: float32 knows means of it to 64 seconds only."""
+    """A time in seconds, for example: float32 resolves its mean only to 64 seconds."""
     features = data.features.astype(np.float64)
     for column, (unit, start) in enumerate([(1.0, 1e6), (1e4, 1.7e9), (1e-3, -40.0)]):
         features[:, column] = features[:, column] * unit + start
-    features[0, 3] = -1e6  # one far below, all others near 0
+    features[0, 3] = -1e6  # one outlier, all others near 0
     far = RankingDataset.from_arrays(features.astype(np.float32), data.relevance, qid=data.qid)
     ranker.fit(far)
     for to in targets:
@@ -148,14 +150,16 @@ def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDat
         (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),
         (DirectRanker(**QUICK, transform="standard", activation="gelu"), "solr", "has no gelu"),
         (DirectRanker(**QUICK, normalisation="layer"), "solr", "no layer normalisation"),
-        (DirectRanker(**QUICK), "elasticsearch", "has no nets"),
+        (DirectRanker(**QUICK), "elasticsearch", "has no neural nets"),
         (RankSVM(transform="quantile-normal"), "elasticsearch", "quantiles of .* export to 'onnx' or 'c'"),
-        (RankSVM(transform="piecewise-linear"), "elasticsearch", "the filling of bins"),
-        (RankSVM(transform="standard"), "elasticsearch-ranklib", "is for trees"),
+        (RankSVM(transform="piecewise-linear"), "elasticsearch", "piecewise-linear bins"),
+        (RankSVM(transform="standard"), "elasticsearch-ranklib", "is for trees only"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Ranker) else str(value)[:12],
 )
-def test_refusals(ranker: Ranker, to: str, reason: str, data: RankingDataset, tmp_path: Path) -> None:
+def test_unsupported_models_raise(
+    ranker: Ranker, to: str, reason: str, data: RankingDataset, tmp_path: Path
+) -> None:
     ranker.fit(data)
     with pytest.raises(ExportError, match=reason):
         export_ranker(ranker, tmp_path / "out", to=to, rows=data)
@@ -163,25 +167,25 @@ def test_refusals(ranker: Ranker, to: str, reason: str, data: RankingDataset, tm
 
 
 class Doubled(nn.Sequential):
-    """What its parts say is not all that it does."""
+    """A net whose `forward` does more than its modules."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__(nn.Linear(n_features, 4), nn.Tanh())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Twice what comes out of the last part."""
-        for part in self:
-            x = part(x)
+        """Return twice the output of the last module."""
+        for module in self:
+            x = module(x)
         return 2 * x
 
 
-def test_a_net_with_a_forward_of_its_own_is_refused_by_name(data: RankingDataset, tmp_path: Path) -> None:
+def test_net_with_its_own_forward_raises(data: RankingDataset, tmp_path: Path) -> None:
     ranker = DirectRanker(feature_net=Doubled, max_epochs=1, random_state=0).fit(data)
     with pytest.raises(ExportError, match="a Doubled in the feature net cannot be exported"):
         export_ranker(ranker, tmp_path / "out", to="onnx", rows=data)
 
 
-def test_the_member_that_a_refusal_names_can_be_exported(data: RankingDataset, tmp_path: Path) -> None:
+def test_member_named_in_the_error_can_be_exported(data: RankingDataset, tmp_path: Path) -> None:
     Ensemble(DirectRanker(**QUICK), 2, vary=BOTH, random_state=0).fit(data).save(tmp_path / "ensemble")
     ensemble = load_ranker(tmp_path / "ensemble")
     assert isinstance(ensemble, Ensemble)
@@ -191,9 +195,11 @@ def test_the_member_that_a_refusal_names_can_be_exported(data: RankingDataset, t
 
 
 @pytest.mark.parametrize("ranker", [LambdaMART(**TREES), DirectRanker(**QUICK)])
-def test_engines_have_no_missing_values(ranker: Ranker, with_missing: RankingDataset, tmp_path: Path) -> None:
+def test_engines_do_not_support_missing_values(
+    ranker: Ranker, with_missing: RankingDataset, tmp_path: Path
+) -> None:
     ranker.fit(with_missing)
-    with pytest.raises(ExportError, match="gives a model 0 for a missing value"):
+    with pytest.raises(ExportError, match="replaces missing values by 0"):
         export_ranker(ranker, tmp_path / "out", to="solr", rows=with_missing)
 
 
@@ -201,23 +207,23 @@ def test_solr_cannot_divide_by_the_narrowest_bins(data: RankingDataset, tmp_path
     features = data.features * np.float32(1e-42)
     tiny = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
     ranker = DirectRanker(**QUICK, teacher=None).fit(tiny)
-    with pytest.raises(ExportError, match="larger unit, or export to 'onnx' or 'c'"):
+    with pytest.raises(ExportError, match="to larger values and train again, or export to 'onnx' or 'c'"):
         export_ranker(ranker, tmp_path / "out", to="solr", rows=tiny)
 
 
-def test_without_a_compiler_nothing_is_proved_and_it_says_so(
+def test_without_a_compiler_the_export_is_not_verified(
     data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("directranker.export.exporting.c_compiler", lambda: None)
+    monkeypatch.setattr("directranker.export.exporting.find_c_compiler", lambda: None)
     ranker = RankSVM(transform="standard").fit(data)
     parity = export_ranker(ranker, tmp_path / "out", to="c", rows=data)
     assert parity.n_documents == 0
-    told = (tmp_path / "out" / "parity.json").read_text()
-    assert json.loads(told, parse_constant=pytest.fail)["largest_difference"] is None
+    report = (tmp_path / "out" / "parity.json").read_text()
+    assert json.loads(report, parse_constant=pytest.fail)["largest_difference"] is None
 
 
 def test_whole_numbers_on_both_sides_of_0(data: RankingDataset, tmp_path: Path) -> None:
-    """LightGBM splits between −1 and 0 at −10⁻³⁵, and Solr adds 10⁻⁶ to that."""
+    """LightGBM splits between −1 and 0 at −10⁻³⁵, and Solr adds 10⁻⁶ to the threshold."""
     features = np.rint(data.features[:, :3] / 40 - 1)
     whole = RankingDataset.from_arrays(features, features[:, 0] < 0, qid=data.qid)
     ranker = LambdaMART(**TREES).fit(whole)
@@ -228,14 +234,14 @@ def test_whole_numbers_on_both_sides_of_0(data: RankingDataset, tmp_path: Path) 
         assert export_ranker(ranker, tmp_path / to, to=to, rows=whole).largest_difference < 5e-6
 
 
-def test_what_float32_is_too_coarse_for_is_told(data: RankingDataset, tmp_path: Path) -> None:
-    """A lone mean far from 0 that float32 does not know, and a LinearModel has nothing to make up for it."""
+def test_features_too_far_from_0_for_float32_raise(data: RankingDataset, tmp_path: Path) -> None:
+    """A feature whose mean float32 cannot represent; a LinearModel has no bias to compensate for it."""
     features = 7.5484e7 + 8 * data.relevance[:, None]
     far = RankingDataset.from_arrays(features, data.relevance, qid=data.qid)
     ranker = AdaRank(max_iter=1, transform="standard").fit(far)
     assert export_ranker(ranker, tmp_path / "c", to="c", rows=far).largest_difference < 2e-6
     for to in ("solr", "elasticsearch"):
-        with pytest.raises(ExportError, match=r"not exact: .* moved nearer to 0, or export to 'onnx' or 'c'"):
+        with pytest.raises(ExportError, match=r"not exact: .* shifted towards 0, or export to 'onnx' or 'c'"):
             export_ranker(ranker, tmp_path / to, to=to, rows=far)
 
 
@@ -248,7 +254,7 @@ def test_features_that_are_all_constant(ranker: Ranker, data: RankingDataset, tm
         assert export_ranker(ranker, tmp_path / to, to=to, rows=data).largest_difference < 2e-6
 
 
-def test_scores_that_are_no_numbers_are_told_as_such(
+def test_nan_scores_of_the_ranker_raise(
     data: RankingDataset, with_missing: RankingDataset, tmp_path: Path
 ) -> None:
     ranker = DirectRanker(**QUICK, transform="none").fit(data)
@@ -256,7 +262,7 @@ def test_scores_that_are_no_numbers_are_told_as_such(
         export_ranker(ranker, tmp_path / "out", to="onnx", rows=with_missing)
 
 
-def test_wrong_calls(data: RankingDataset, tmp_path: Path) -> None:
+def test_invalid_arguments(data: RankingDataset, tmp_path: Path) -> None:
     ranker = RankSVM(transform="standard").fit(data)
     with pytest.raises(ValueError, match="did you mean 'onnx'"):
         export_ranker(ranker, tmp_path / "out", to="onxx", rows=data)

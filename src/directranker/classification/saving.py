@@ -30,7 +30,7 @@ from directranker.classification.order_classifier import OrderClassifier
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_consistently
 from directranker.errors import StorageError
-from directranker.persistence import MAX_BYTES, load_ranker, read_plain_file, save_ranker
+from directranker.persistence import MAX_BYTES, load_ranker, read_regular_file, save_ranker
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -80,7 +80,7 @@ def load_classifier(folder: str | Path, *, trust: Sequence[type] = ()) -> OrderC
 def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:
     if not (folder / HEADER).is_file():
         raise StorageError(f"{folder} has no {HEADER}; give a folder that OrderClassifier.save wrote")
-    text = read_plain_file(
+    text = read_regular_file(
         folder / HEADER, MAX_BYTES["header.json"], "the header of a classifier is never so long"
     )
     try:

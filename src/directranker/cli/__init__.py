@@ -1,8 +1,8 @@
-"""The command `directranker`: parse, one call, print, exit code.
+"""The command line, `directranker`: each command parses its arguments, calls the library and prints.
 
-Exit codes: 0 done, 1 an error told in one line, 2 wrong usage, 130 interrupted, 143 and 129 ended by
-SIGTERM and SIGHUP. A traceback is shown only with `--debug`. Each command imports what it needs when it runs,
-so that `--help` answers at once.
+Exit codes: 0 success, 1 an error, reported in one line, 2 wrong usage, 130 interrupted, 143 and 129 ended by
+SIGTERM and SIGHUP. Only `--debug` shows a traceback. Each command imports what it needs when it runs, so that
+`--help` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The application itself: its commands, its help, and how errors reach the user."""
+"""The application: its commands, its help, and how it reports errors and warnings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -61,8 +61,8 @@ for command in (
 app.command("compile")(compile_kernels)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"directranker {__version__}")
         raise typer.Exit
 
@@ -70,23 +70,24 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
     debug: Annotated[  # read in main, before any command runs
-        bool, typer.Option(DEBUG, help="Show a traceback when something goes wrong.")
+        bool, typer.Option(DEBUG, help="Show a traceback on errors.")
     ] = False,
 ) -> None:
-    """Learn to rank, measure rankings, and look after ranking data."""
+    """Train, evaluate and compare learning-to-rank models."""
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
+    """Run the command line and exit with its code."""
     prepare_streams()
     arguments = sys.argv[1:]
     debug = DEBUG in arguments
-    # The option counts wherever it stands, also behind the command's own.
+    # The option may also come after the command.
     arguments = [argument for argument in arguments if argument != DEBUG]
-    # A .numba_config.yaml in the working directory must not name the folder that code is loaded from.
+    # A .numba_config.yaml in the working directory must not choose the folder that code is loaded from.
     os.environ.setdefault("NUMBA_CACHE_DIR", "")
     with Termination() as termination:
         try:
@@ -103,25 +104,26 @@ def _run(arguments: Sequence[str], *, debug: bool) -> None:
         with warnings.catch_warnings():
             if not debug:
                 warnings.showwarning = _show_warning
-            app(list(arguments))  # ends by itself on success, wrong usage and Ctrl-C
-    except BrokenPipeError:  # the reader of our output has gone, as with `| head`
+            app(list(arguments))  # exits by itself on success, wrong usage and Ctrl-C
+    except BrokenPipeError:  # the reader of standard output has exited, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
         if debug:
             raise
-        typer.echo(f"directranker: {_in_one_line(error)}", err=True)
+        typer.echo(f"directranker: {_format_error(error)}", err=True)
         sys.exit(1)
 
 
-def _show_warning(message: Warning | str, *_place: Any, **_source: Any) -> None:
-    """A warning in words; the line of code that gave it is nobody's business on the command line."""
+def _show_warning(message: Warning | str, *_location: object, **_source: object) -> None:
+    """Print a warning without the line of code that raised it."""
     typer.echo(f"directranker: {message}", err=True)
 
 
-def _in_one_line(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
+    """Format an error as one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split()) or type(error).__name__
-    expected = isinstance(error, ValueError | TypeError | OSError | LookupError | ImportError)
-    return text if expected else f"{type(error).__name__}: {text} ({DEBUG} shows where)"
+    is_expected = isinstance(error, ValueError | TypeError | OSError | LookupError | ImportError)
+    return text if is_expected else f"{type(error).__name__}: {text} (run with {DEBUG} for a traceback)"

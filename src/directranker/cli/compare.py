@@ -1,24 +1,34 @@
-"""`directranker compare`: all rankers on the same folds, by the same protocol, and what is significant."""
+"""`directranker compare`: compare rankers by nested cross-validation, with significance tests."""
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import EXAMPLE, INTERRUPTED, AsJson, command_line, print_json, saved_example
+from directranker.cli.console import (
+    INTERRUPTED,
+    AsJson,
+    format_command,
+    is_example,
+    print_json,
+    save_example,
+)
+from directranker.cli.outputs import check_results_folder
+from directranker.rankers.registry import select_rankers
 
 if TYPE_CHECKING:
     from directranker.experiments.folder import Request
     from directranker.experiments.results import Comparison
 
-__all__ = ["answer_and_print", "compare"]
+__all__ = ["compare", "run_and_print"]
 
 
 class Format(StrEnum):
-    """How the results are printed."""
+    """The format of the printed results."""
 
     TABLE = "table"
     CSV = "csv"
@@ -30,58 +40,74 @@ def compare(
     data: Annotated[
         Path | None,
         typer.Argument(
-            help="A folder with Fold1, Fold2, …, or one data set in any format; example for one to try.",
+            help="Folder with Fold1, Fold2, …, one data set in any format, or 'example'.",
             show_default=False,
         ),
     ] = None,
-    rankers: Annotated[str, typer.Option(help="Names with commas between, or all.")] = "all",
+    rankers: Annotated[
+        str, typer.Option(metavar="NAMES", help="Comma-separated ranker names, or 'all'.")
+    ] = "all",
     metric: Annotated[
-        list[str], typer.Option(help="Such as ndcg@10 and map; each is searched and trained for.")
+        list[str],
+        typer.Option(
+            metavar="METRIC",
+            help="Metric to tune, train and evaluate for, such as ndcg@10 or map. Repeatable.",
+        ),
     ] = ["ndcg@10", "map"],  # noqa: B006 - typer copies it
-    grid: Annotated[str, typer.Option(help="quick, paper, or a .toml or .yaml file.")] = "quick",
+    grid: Annotated[
+        str, typer.Option(metavar="GRID", help="Parameter grid: quick, paper, or a .toml or .yaml file.")
+    ] = "quick",
     inner_folds: Annotated[
-        str, typer.Option(help="Parameters are chosen by so many inner folds, or on the validation split.")
+        str,
+        typer.Option(
+            metavar="N", help="Inner folds to choose parameters by, or 'validation' for the validation split."
+        ),
     ] = "5",
-    seeds: Annotated[int, typer.Option(help="How often each final training is repeated.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds per final training.", min=1)] = 3,
     threshold: Annotated[
         str,
         typer.Option(
-            help="The lowest label that is relevant; known: the data set's own, else 1; none: graded."
+            metavar="LABEL",
+            help="Lowest label that counts as relevant; 'known' for the data set's published threshold, else "
+            "1; 'none' to keep graded labels.",
         ),
     ] = "known",
-    convention: Annotated[str, typer.Option(help="The rules of the metrics.")] = "paper",
-    folds: Annotated[int, typer.Option(help="How many folds to make of a single data set.")] = 5,
+    convention: Annotated[str, typer.Option(metavar="NAME", help="Convention of the metrics.")] = "paper",
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds to split a single data set into.")] = 5,
     out: Annotated[
-        Path | None, typer.Option(help="The folder of the results; results/NAME unless given.")
+        Path | None, typer.Option(metavar="FOLDER", help="Results folder; default: results/NAME.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Trainings at the same time; all cores unless given.")
+        int | None,
+        typer.Option(metavar="N", help="Number of parallel jobs; default: one per core.", min=1),
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to train on.")] = None,
-    output: Annotated[Format, typer.Option("--format", help="How to print the results.")] = Format.TABLE,
-    status: Annotated[bool, typer.Option("--status", help="Only say how far this comparison is.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to train on.")
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TABLE,
+    status: Annotated[bool, typer.Option("--status", help="Print the progress and exit.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare rankers: the same folds, parameters chosen within each, and which differences are significant.
+    """Compare rankers on the same folds and test which differences are significant.
 
-    Every finished training is kept in the folder of the results. A comparison that was stopped, by whatever,
-    goes on where it was when the same command is given again.
+    Parameters are chosen within each training fold. Finished jobs are kept in the results folder; run the
+    same command to resume an interrupted comparison.
 
     Example: `directranker compare example --rankers RankSVM,LambdaMART`
     """
     from directranker.experiments.folder import Request
-    from directranker.rankers.registry import select_rankers
 
     if data is None and (out is None or not status):
-        raise typer.BadParameter("name the data; with --status --out FOLDER it may be left out")
+        raise typer.BadParameter("missing argument 'data'; only --status --out FOLDER works without it")
     folder = out or Path("results") / (data or Path()).resolve().name
     if status:
         _print_status(folder, as_json=as_json)
         return
-    select_rankers(rankers)  # a name that is unknown is reported before anything slow is imported
-    is_example = data == EXAMPLE and not data.exists()
+    select_rankers(rankers)  # report an unknown name before anything slow is imported
+    check_results_folder(folder)
+    is_embedded = data is not None and is_example(data)
     request = Request(
-        data=str(saved_example(folder) if is_example else data),
+        data=str(save_example(folder) if is_embedded else data),
         rankers=rankers,
         metrics=tuple(metric),
         grid=grid,
@@ -91,10 +117,10 @@ def compare(
         convention=convention,
         folds=folds,
     )
-    answer_and_print(request, folder, workers=workers, cluster=cluster, output=output, as_json=as_json)
+    run_and_print(request, folder, workers=workers, cluster=cluster, output=output, as_json=as_json)
 
 
-def answer_and_print(
+def run_and_print(
     request: Request,
     folder: Path,
     *,
@@ -103,7 +129,7 @@ def answer_and_print(
     output: Format = Format.TABLE,
     as_json: bool = False,
 ) -> None:
-    """Run the comparison, or what is missing of it, and print what came out."""
+    """Run the jobs of a comparison that are not finished, and print the results."""
     from directranker.cli.comparison_view import print_comparison
     from directranker.experiments.folder import load_finished_comparison
     from directranker.experiments.results import RESULTS
@@ -114,12 +140,12 @@ def answer_and_print(
     digest = request.digest()
     comparison = load_finished_comparison(folder, digest)
     if comparison is None:
-        report.unlink(missing_ok=True)  # it tells of what was there before
-        comparison = _run(request, digest, folder, workers, cluster)
+        report.unlink(missing_ok=True)  # it shows the results of an earlier request
+        comparison = _run_jobs(request, digest, folder, workers, cluster)
     if not report.is_file():
         write_report(folder)
     if as_json:
-        print_json(_read_json(folder / RESULTS))
+        print_json(json.loads((folder / RESULTS).read_text(encoding="utf-8")))
     elif output is Format.TABLE:
         print_comparison(comparison, folder / RESULTS)
         typer.echo(f"report:  {report}")
@@ -127,13 +153,9 @@ def answer_and_print(
         typer.echo(TABLE_FORMATS[output.value][1](comparison), nl=False)
 
 
-def _read_json(path: Path) -> object:
-    import json
-
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _run(request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None) -> Comparison:
+def _run_jobs(
+    request: Request, digest: str, folder: Path, workers: int | None, cluster: str | None
+) -> Comparison:
     from directranker.cli.comparison_view import search_bar
     from directranker.experiments.comparison import run_request
 
@@ -143,17 +165,18 @@ def _run(request: Request, digest: str, folder: Path, workers: int | None, clust
                 request,
                 folder,
                 digest=digest,
-                command=command_line(),
+                command=format_command(),
                 workers=workers,
                 cluster=cluster,
                 progress=bar.show,
             )
         except KeyboardInterrupt:
             bar.close()
-            kept = (
-                f"{bar.done} of {bar.total} cells are kept in {folder}, and" if bar.total else "all is kept;"
+            kept = f"{bar.done} of {bar.total} jobs" if bar.total else "finished jobs"
+            typer.echo(
+                f"directranker: interrupted; {kept} are kept in {folder}; run the same command to resume",
+                err=True,
             )
-            typer.echo(f"directranker: interrupted; {kept} the same command goes on from there", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 

@@ -1,4 +1,4 @@
-"""A comparison on the terminal: its table, how far it is, and the bar while it runs."""
+"""A comparison on the terminal: its tables, its progress, and the bar while it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directranker.cli.console import console
+from directranker.cli.console import get_console
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchBar", "print_comparison", "print_status", "search_bar"]
 
-BEST = "*"  # a terminal, or what its output is piped to, may not know bold
+BEST = "*"  # bold is lost where the output is piped
 
 
 def print_comparison(comparison: Comparison, path: Path) -> None:
-    """Print how well and how long, what the signs mean, and where the results are."""
+    """Print the tables of scores and times, their legend, and the path of the results."""
     from rich.text import Text
 
     from directranker.experiments.table_values import describe_protocol, legend
 
-    out = console()
+    out = get_console()
     out.print(Text(describe_protocol(comparison)))
-    out.print(_score_table(comparison))
+    out.print(_build_score_table(comparison))
     for line in legend(comparison, best=BEST):
         out.print(Text(line, style="dim"))
     out.print()
-    out.print(_time_table(comparison))
-    out.print(Text(_machine(comparison), style="dim"))
+    out.print(_build_time_table(comparison))
+    out.print(Text(_describe_machine(comparison), style="dim"))
     out.print(Text(f"\nresults: {path}"), soft_wrap=True)
 
 
-def _score_table(comparison: Comparison) -> Table:
+def _build_score_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     from directranker.experiments.table_values import score_table
 
-    header, rows = score_table(comparison, Text, _score, _published)
+    header, rows = score_table(comparison, Text, _format_score, _format_published)
     table = Table("ranker", *header[1:], box=None, header_style="bold")
     for column in table.columns:
         column.no_wrap = True
@@ -55,7 +55,7 @@ def _score_table(comparison: Comparison) -> Table:
     return table
 
 
-def _score(cell: ScoreCell) -> Text:
+def _format_score(cell: ScoreCell) -> Text:
     from rich.text import Text
 
     from directranker.experiments.table_values import SYMBOL
@@ -65,15 +65,15 @@ def _score(cell: ScoreCell) -> Text:
     )
 
 
-def _published(cell: ScoreCell) -> Text:
+def _format_published(cell: ScoreCell) -> Text:
     from rich.text import Text
 
-    # Short, so that a terminal of 80 columns holds the table.
+    # Shortened, so that the table fits 80 columns.
     short = cell.published.replace("0.", ".").replace(" ± ", "±")
     return Text(short + f" ({cell.letter})" * bool(cell.letter), "dim")
 
 
-def _time_table(comparison: Comparison) -> Table:
+def _build_time_table(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -89,38 +89,37 @@ def _time_table(comparison: Comparison) -> Table:
     return table
 
 
-def _machine(comparison: Comparison) -> str:
-    place = comparison.environment
-    if place["cluster"]:
-        return (
-            f"One training on a whole training part and one scoring of its test part, on {place['cluster']}."
-        )
+def _describe_machine(comparison: Comparison) -> str:
+    environment = comparison.environment
+    task = "Times of one training on a whole training split and one scoring of its test split"
+    if environment["cluster"]:
+        return f"{task}, on {environment['cluster']}."
+    workers, threads = environment["workers"], environment["threads"]
     return (
-        "One training on a whole training part and one scoring of its test part, "
-        f"{place['workers']} at the same time with {place['threads']} thread"
-        f"{'s' if place['threads'] != 1 else ''} each, on {place['machine']} with {place['cores']} cores."
+        f"{task}, in {workers} parallel job{'s' if workers != 1 else ''} of {threads} "
+        f"thread{'s' if threads != 1 else ''}, on {environment['machine']} with {environment['cores']} cores."
     )
 
 
 def print_status(status: Mapping[str, tuple[int, int]], folder: Path) -> None:
-    """Print how many cells of each ranker are finished."""
+    """Print how many jobs of each ranker are finished."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
-    table = Table("ranker", "cells", "of", "", box=None, header_style="bold")
+    table = Table("ranker", "jobs", "of", "", box=None, header_style="bold")
     for column in table.columns[1:3]:
         column.justify = "right"
     for ranker, (done, total) in status.items():
         table.add_row(ranker, f"{done:,}", f"{total:,}", ProgressBar(total, done, width=30))
     done, total = (sum(counts) for counts in zip(*status.values(), strict=True))
-    out = console()
+    out = get_console()
     out.print(table)
-    words = "finished" if done == total else "the command that started it goes on from there"
-    out.print(f"{done:,} of {total:,} cells in {folder}: {words}", soft_wrap=True, markup=False)
+    state = "finished" if done == total else "run the command that started it to resume"
+    out.print(f"{done:,} of {total:,} jobs in {folder}: {state}", soft_wrap=True, markup=False)
 
 
 class SearchBar:
-    """One bar over all cells with rate and time left, and below it the best score of each ranker so far."""
+    """A bar over all jobs with rate and time left, and below it the best score so far of each ranker."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -139,12 +138,14 @@ class SearchBar:
             self._live.start()
 
     def show(self, progress: Progress) -> None:
-        """Take in how far the search is."""
+        """Update the bar with the progress of the search."""
         self.done, self.total, self._best = progress.done, progress.total, progress.best
-        self._bar.update(self._task, completed=progress.done, total=progress.total, pace=_pace(progress))
+        self._bar.update(
+            self._task, completed=progress.done, total=progress.total, pace=_format_pace(progress)
+        )
 
     def close(self) -> None:
-        """Take the bar off the screen."""
+        """Remove the bar from the screen."""
         self._live.stop()
 
     def _render(self) -> Group:
@@ -158,16 +159,16 @@ class SearchBar:
         return Group(self._bar, Text("\n".join(lines), style="dim"))
 
 
-def _pace(progress: Progress) -> str:
+def _format_pace(progress: Progress) -> str:
     if not progress.rate:
         return ""
     left = round(progress.seconds_left or 0)
-    return f"{progress.rate:.1f} cells/s, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+    return f"{progress.rate:.1f} jobs/s, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
 
 
 @contextmanager
 def search_bar() -> Iterator[SearchBar]:
-    """A bar on standard error while a search runs; quiet where that is no terminal."""
+    """Show a bar on standard error while a search runs, if that is a terminal."""
     bar = SearchBar()
     try:
         yield bar

@@ -1,18 +1,19 @@
-"""What commands share to talk to a person: the console, the progress bar, and common options."""
+"""The console, the progress bar, and the arguments and options that commands share."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.streams import standard_input
+from directranker.cli.streams import require_stdin
 from directranker.rankers.registry import load_registry
 
 if TYPE_CHECKING:
@@ -32,72 +33,73 @@ __all__ = [
     "RankerName",
     "Seed",
     "Threshold",
-    "as_text",
-    "command_line",
-    "console",
-    "embedded_data",
+    "escape_name",
+    "exit_on_interrupt",
+    "format_command",
+    "get_console",
+    "is_example",
+    "load_example",
+    "name_file_in_errors",
     "print_json",
     "progress_bar",
     "read_data",
-    "saved_example",
+    "save_example",
 ]
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 STANDARD = Path("-")
-"""Standard input where something is read, standard output where it is written."""
+"""Standard input as a source, standard output as a target."""
 
 EXAMPLE = Path("example")
-"""The data set that the package carries, unless something of that name is there."""
+"""The embedded data set, unless a file or folder of that name exists."""
 
 DataPath = Annotated[
     Path,
     typer.Argument(
-        help="LETOR text, Parquet or a saved folder; - for text from standard input; example for a data set "
-        "to try it on.",
+        help="Data set: LETOR text, Parquet or a saved folder. Use - to read text from standard input, or "
+        "'example' for the embedded data set.",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-RankerName = Annotated[str, typer.Option(help=f"One of {', '.join(load_registry())}.")]
-Seed = Annotated[int, typer.Option(help="The same number gives the same ranker.", min=0)]
-Overwrite = Annotated[bool, typer.Option(help="Replace the folder if it exists.")]
-Threshold = Annotated[float, typer.Option(help="The lowest label that counts as relevant.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RankerName = Annotated[str, typer.Option(metavar="NAME", help=f"Ranker: {', '.join(load_registry())}.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.", min=0)]
+Overwrite = Annotated[bool, typer.Option(help="Replace the output folder if it exists.")]
+Threshold = Annotated[float, typer.Option(metavar="LABEL", help="Lowest label that counts as relevant.")]
 
 
-def command_line() -> str:
-    """The command that the user gave, for those who want to give it again."""
-    return as_text(shlex.join(["directranker", *sys.argv[1:]]))
+def format_command() -> str:
+    """Format the command that the user typed, so that it can be run again."""
+    return escape_name(shlex.join(["directranker", *sys.argv[1:]]))
 
 
-def as_text(name: str | Path) -> str:
-    r"""A name as text that any output takes; bytes that are no UTF-8 are escaped.
+def escape_name(name: str | Path) -> str:
+    r"""Escape the bytes of a file name that are not UTF-8, so that any output can print it.
 
-    >>> as_text("caf\udce9.txt")
+    >>> escape_name("caf\udce9.txt")
     'caf\\xe9.txt'
     """
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
-def console() -> Console:
-    """The console to print results to."""
+def get_console() -> Console:
+    """Return the console that results are printed to."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON, without colours or line breaks within texts."""
-    import json
-
+def print_json(value: object) -> None:
+    """Print a value as JSON, without colours or wrapped lines."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Progress]:
-    """Show a bar with rate and time left on standard error; quiet where that is no terminal."""
-    if not sys.stderr.isatty():  # before rich, whose import a cold start would feel
+    """Show a bar with rate and time left on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():  # first, because importing rich slows a cold start
         yield lambda _done, _total: None
         return
     from rich.console import Console
@@ -115,41 +117,69 @@ def progress_bar(task: str) -> Iterator[Progress]:
         yield lambda done, total: bar.update(number, completed=done, total=total)
 
 
-def embedded_data() -> RankingDataset:
-    """The data set that the package carries."""
+@contextmanager
+def exit_on_interrupt(kept: str) -> Iterator[None]:
+    """On Ctrl-C, print what is kept and exit with code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"directranker: interrupted; {kept}; run the same command to resume", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Add the file's name to an I/O error that has none, as a failing read has not."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def is_example(path: Path) -> bool:
+    """Whether a path stands for the embedded data set."""
+    return path == EXAMPLE and not path.exists()
+
+
+def load_example() -> RankingDataset:
+    """Load the embedded data set."""
     from directranker.data.synthetic import example_dataset
 
     return example_dataset()
 
 
-def saved_example(folder: Path) -> Path:
-    """The data set that the package carries, saved within a folder of results."""
+def save_example(folder: Path) -> Path:
+    """Save the embedded data set in a results folder, unless it is there, and return its path."""
     from directranker.data.storage import is_saved_dataset
 
     path = folder / "embedded-data-set"
     if not is_saved_dataset(path):
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # another process has saved it meanwhile
-            embedded_data().save(path)
+            load_example().save(path)
     return path
 
 
 def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDataset:
-    """Read a data set in any format, or text from standard input, with a bar."""
+    """Read a data set in any format, or text from standard input, with a progress bar."""
     from directranker.data.formats import ReadOptions, read_dataset
     from directranker.data.letor import parse_letor
 
-    if path == EXAMPLE and not path.exists():
-        return embedded_data()
+    if is_example(path):
+        return load_example()
     if path == STANDARD:
         options = options or ReadOptions()
         return parse_letor(
-            standard_input().read(),
+            require_stdin().read(),
             name="standard input",
             missing=options.missing,
             allow_non_finite=options.allow_non_finite,
             zero_based=options.zero_based,
             n_features=options.n_features,
         )
-    with progress_bar(f"reading {path.name}") as progress:
+    with name_file_in_errors(path), progress_bar(f"reading {path.name}") as progress:
         return read_dataset(path, options=options, progress=progress)

@@ -1,4 +1,4 @@
-"""`directranker convert`: one format to another."""
+"""`directranker convert`: convert a data set to another format."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Annotated
 import typer
 
 from directranker.cli.console import DataPath, progress_bar, read_data
+from directranker.cli.outputs import check_output_file, check_output_folder
 
 __all__ = ["convert"]
 
 
 class Missing(StrEnum):
-    """What a feature is that a line does not mention."""
+    """The value of a feature that a line of text leaves out."""
 
     ZERO = "zero"
     NAN = "nan"
 
 
 class Layout(StrEnum):
-    """How Parquet holds the features."""
+    """How Parquet stores the features."""
 
     COLUMNS = "columns"
     LIST = "list"
@@ -29,33 +30,47 @@ class Layout(StrEnum):
 
 def convert(
     source: DataPath,
-    target: Annotated[Path, typer.Argument(help="The new file or folder; its ending tells the format.")],
+    target: Annotated[Path, typer.Argument(help="Output file or folder; the extension selects the format.")],
     missing: Annotated[
-        Missing, typer.Option(help="A feature that a line of text does not mention.")
+        Missing, typer.Option(help="Value of features that a line of text leaves out.")
     ] = Missing.ZERO,
     allow_non_finite: Annotated[bool, typer.Option(help="Accept nan and inf in text.")] = False,
-    zero_based: Annotated[bool, typer.Option(help="Feature indices in text start at 0.")] = False,
+    zero_based: Annotated[bool, typer.Option(help="Number the features in text from 0.")] = False,
     layout: Annotated[
-        Layout, typer.Option(help="Features in Parquet: a column each, or one of lists.")
+        Layout, typer.Option(help="Features in Parquet: one column each, or one list column.")
     ] = Layout.COLUMNS,
-    relevance: Annotated[str, typer.Option(help="The table's column of labels.")] = "relevance",
-    query: Annotated[str, typer.Option(help="The table's column of query ids.")] = "qid",
-    document: Annotated[str, typer.Option(help="The table's column of document ids.")] = "docid",
+    relevance: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Parquet column of the labels.")
+    ] = "relevance",
+    query: Annotated[str, typer.Option(metavar="COLUMN", help="Parquet column of the query ids.")] = "qid",
+    document: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Parquet column of the document ids.")
+    ] = "docid",
     overwrite: Annotated[bool, typer.Option(help="Replace the target if it exists.")] = False,
 ) -> None:
-    """Convert data between LETOR text, Parquet and the saved form that opens at once.
+    """Convert data between LETOR text, Parquet and the memory-mapped folder format.
 
-    Text ends in .txt, .letor, .svm, .svmlight or .dat (also with .gz), Parquet in .parquet or .pq; a name
-    without an ending is a saved folder.
+    Text files end in .txt, .letor, .svm, .svmlight or .dat, optionally followed by .gz; Parquet files in
+    .parquet or .pq. A name without an extension is a folder, which opens instantly.
 
     Example: `directranker convert example train.parquet`
     """
-    from directranker.data.column_roles import ColumnRoles
-    from directranker.data.formats import ReadOptions, detect_format, write_dataset
+    from directranker.data.formats import (
+        PARQUET_ENDINGS,
+        TEXT_ENDINGS,
+        ReadOptions,
+        detect_format,
+        write_dataset,
+    )
 
-    detect_format(target)  # an unknown ending is better known before an hour of reading
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or pass --overwrite")
+    # `format_of` takes any existing folder for a saved one, also under the name of a file.
+    is_file_name = target.suffix.lower() in (*TEXT_ENDINGS, *PARQUET_ENDINGS, ".gz")
+    if is_file_name or detect_format(target) != "folder":
+        check_output_file(target)
+    else:
+        check_output_folder(target, overwrite=overwrite)
     columns = ColumnRoles(relevance, query, document)
     options = ReadOptions(missing.value, allow_non_finite, zero_based, columns)
     data = read_data(source, options=options)

@@ -1,4 +1,4 @@
-"""`directranker demo`: a first look, on the data set that the package carries."""
+"""`directranker demo`: compare all rankers on the embedded data set."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.compare import answer_and_print
-from directranker.cli.console import console, embedded_data, saved_example
+from directranker.cli.compare import run_and_print
+from directranker.cli.console import get_console, load_example, save_example
 from directranker.cli.inspect import print_inspection
+from directranker.cli.outputs import check_results_folder
 
 __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results/demo"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Results folder.")] = Path("results/demo"),
     workers: Annotated[
-        int | None, typer.Option(help="Trainings at the same time; all cores unless given.")
+        int | None, typer.Option(metavar="N", help="Number of parallel jobs; default: one per core.", min=1)
     ] = None,
 ) -> None:
-    """Make the embedded data set, inspect it, and compare all rankers on it.
+    """Inspect the embedded data set and compare all rankers on it.
 
-    Like `directranker compare` with the quick grid, but with three folds instead of five and each training
-    once instead of three times; what there is to choose is chosen on the validation part. Labels from 2 on
-    are relevant. Stopped, it goes on where it was when started again.
+    Runs `directranker compare` with the quick grid, three folds instead of five, one seed instead of three,
+    and parameters chosen on the validation split. Labels of 2 or more count as relevant. If interrupted, run
+    the same command to resume.
 
     Example: `directranker demo`
     """
     from directranker.data.inspection import inspect_dataset
     from directranker.experiments.folder import Request
 
-    data = saved_example(out)
-    print_inspection(data.name, inspect_dataset(embedded_data(), threshold=2))
-    console().print("\nComparing all rankers on it; the first time, kernels are compiled on the way.")
+    check_results_folder(out)
+    data = save_example(out)
+    print_inspection(data.name, inspect_dataset(load_example(), threshold=2))
+    get_console().print("\nComparing all rankers; the first run also compiles the kernels.")
     request = Request(str(data), threshold="2", folds=3, inner_folds="validation", seeds=1)
-    answer_and_print(request, out, workers=workers)
+    run_and_print(request, out, workers=workers)

@@ -1,4 +1,4 @@
-"""`directranker evaluate`: how good a ranking is, by whose rules."""
+"""`directranker evaluate`: compute ranking metrics of scores, under one convention or all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, console, print_json
-from directranker.cli.evaluate_files import Rules, compare_files, judged_scores, warn_if_constant
+from directranker.cli.console import AsJson, get_console, print_json
+from directranker.cli.evaluate_files import Rules, compare_files, read_judged_scores, warn_if_constant
+from directranker.cli.outputs import check_results_folder
 
 __all__ = ["evaluate"]
 
@@ -18,64 +19,73 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="One score per line in the data's order, RankLib's scores, or a TREC run; - for standard "
-            "input.",
+            help="Scores: one per line in the order of the data, RankLib's score file, or a TREC run. Use - "
+            "for standard input.",
             show_default=False,
         ),
     ],
     data: Annotated[
         Path,
         typer.Argument(
-            help="LETOR text, Parquet, a saved folder, TREC qrels, or example.", show_default=False
+            help="Labels: LETOR text, Parquet, a saved folder, TREC qrels, or 'example'.", show_default=False
         ),
     ],
     metric: Annotated[
-        list[str], typer.Option(help="Such as ndcg@10, map, p@5, mrr, err; may be repeated.")
+        list[str],
+        typer.Option(metavar="METRIC", help="Metric, such as ndcg@10, map, p@5, mrr or err. Repeatable."),
     ] = [  # noqa: B006 - typer copies it
         "ndcg@10",
         "map",
     ],
     convention: Annotated[
-        str, typer.Option(help="A named set of rules, or all of them side by side.")
+        str, typer.Option(metavar="NAME", help="Convention of the metrics, or 'all' to compare them.")
     ] = "paper",
     threshold: Annotated[
-        float | None, typer.Option(help="The lowest label that counts as relevant; else the convention's.")
+        float | None,
+        typer.Option(
+            metavar="LABEL", help="Lowest label that counts as relevant; default: the convention's."
+        ),
     ] = None,
     beside: Annotated[
-        list[Path], typer.Option(help="Scores of another ranker for the same data; may be repeated.")
+        list[Path],
+        typer.Option(
+            metavar="FILE", help="Scores of another ranker to compare with. Repeatable.", show_default=False
+        ),
     ] = [],  # noqa: B006 - typer copies it
     out: Annotated[
-        Path | None, typer.Option(help="A folder for the results, from which report makes a page.")
+        Path | None, typer.Option(metavar="FOLDER", help="Results folder, which `report` turns into a page.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a ranking that any program made, by one convention or by all of them.
+    """Compute ranking metrics of any program's scores, under one convention or all.
 
-    The same scores give very different figures by the rules of different programs, so a figure without
-    its convention says little. With `--beside` several rankers are compared, each named after its file,
-    with a randomisation test between each two.
+    The same scores give different values under the conventions of different programs, so always report the
+    convention with a value. With `--beside`, several rankers are compared, named after their files, with a
+    randomisation test for each pair.
 
-    The example measures what that of `rank` writes.
+    The example evaluates the output of the example of `rank`.
 
     Example: `directranker evaluate mine.run example --convention all`
     """
     from directranker.metrics import CONVENTIONS
-    from directranker.metrics import evaluate as measure
+    from directranker.metrics import evaluate as evaluate_scores
 
     rules = Rules(tuple(metric), convention, threshold)
+    if out is not None:
+        check_results_folder(out)
     if beside or out is not None:
         if convention == "all":
-            raise ValueError("rankers are compared by one convention; give --convention paper, for example")
+            raise ValueError("--beside and --out need one convention; pass --convention paper, for example")
         compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
         return
-    judged = judged_scores(scores, data, metric)
+    judged = read_judged_scores(scores, data, metric)
     cut = [judged.add_cutoff(one) for one in metric]
     names = list(CONVENTIONS) if convention == "all" else [convention]
-    figures: dict[str, dict[str, float]] = {}
-    refused: dict[str, str] = {}
+    values: dict[str, dict[str, float]] = {}
+    errors: dict[str, str] = {}
     for name in names:
         try:
-            values = measure(
+            found = evaluate_scores(
                 judged.relevance,
                 judged.scores,
                 qid=judged.qid,
@@ -83,27 +93,27 @@ def evaluate(
                 convention=name,
                 **rules.changes,
             )
-            figures[name] = dict(zip(metric, values.values(), strict=True))
+            values[name] = dict(zip(metric, found.values(), strict=True))
         except ValueError as error:
             if len(names) == 1 or CONVENTIONS[name].gain_table is None:
                 raise
-            refused[name] = str(error)  # its table of gains does not know a label, the others may
+            errors[name] = str(error)  # its gain table lacks a label; other conventions may have it
     if convention != "all":
         warn_if_constant(judged, rules)
     if as_json:
-        plain: dict[str, dict[str, object]] = {
-            name: {key: _plain(value) for key, value in values.items()} for name, values in figures.items()
+        content: dict[str, dict[str, object]] = {
+            name: {key: _to_json(value) for key, value in row.items()} for name, row in values.items()
         }
-        print_json({**plain, **{name: {"error": reason} for name, reason in refused.items()}})
+        print_json({**content, **{name: {"error": reason} for name, reason in errors.items()}})
     else:
-        _print_table(figures, refused, metric)
+        _print_table(values, errors, metric)
 
 
-def _plain(value: float) -> float | None:
-    return None if math.isnan(value) else value  # JSON has no nan; no query counted
+def _to_json(value: float) -> float | None:
+    return None if math.isnan(value) else value  # NaN where no query counts, which JSON cannot store
 
 
-def _print_table(figures: dict[str, dict[str, float]], refused: dict[str, str], metrics: list[str]) -> None:
+def _print_table(values: dict[str, dict[str, float]], errors: dict[str, str], metrics: list[str]) -> None:
     from rich.table import Table
 
     from directranker.metrics import CONVENTIONS
@@ -111,8 +121,8 @@ def _print_table(figures: dict[str, dict[str, float]], refused: dict[str, str], 
     table = Table("convention", *metrics, "rules", box=None, header_style="bold")
     for metric_column in table.columns[1:-1]:
         metric_column.justify = "right"
-    for name, values in figures.items():
-        table.add_row(name, *(f"{values[metric]:.4f}" for metric in metrics), CONVENTIONS[name].description)
-    for name, reason in refused.items():
+    for name, row in values.items():
+        table.add_row(name, *(f"{row[metric]:.4f}" for metric in metrics), CONVENTIONS[name].description)
+    for name, reason in errors.items():
         table.add_row(name, *("–" for _ in metrics), reason)
-    console().print(table)
+    get_console().print(table)

@@ -1,13 +1,13 @@
-"""`directranker explain`: why a document ranks before another."""
+"""`directranker explain`: explain why one document ranks before another."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, console, print_json, read_data
-from directranker.cli.loading import ModelPath, Trust, load_model
+from directranker.cli.console import AsJson, DataPath, get_console, print_json
+from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -15,64 +15,69 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
-SHOWN = 5e-5  # what four decimals show
+MIN_SHOWN = 5e-5  # the smallest value that four decimals show
 
 
 def explain(
     model: ModelPath,
     data: DataPath,
-    query: Annotated[str, typer.Option(help="The query's id.", show_default=False)],
+    query: Annotated[str, typer.Option(metavar="ID", help="Query id.", show_default=False)],
     better: Annotated[
-        str, typer.Option(help="A document's id, or its row in the query from 1 on.", show_default=False)
+        str,
+        typer.Option(
+            metavar="DOCUMENT", help="Document id, or its row within the query, from 1.", show_default=False
+        ),
     ],
-    worse: Annotated[str, typer.Option(help="The other document.", show_default=False)],
-    top: Annotated[int, typer.Option(help="Show so many features; 0 for all.", min=0)] = 15,
+    worse: Annotated[
+        str, typer.Option(metavar="DOCUMENT", help="Document to compare with.", show_default=False)
+    ],
+    top: Annotated[int, typer.Option(metavar="N", help="Number of features to show; 0 for all.", min=0)] = 15,
     as_json: AsJson = False,
     trust: Trust = None,
 ) -> None:
-    """Show what each feature adds to the difference of two documents' scores.
+    """Show how much each feature contributes to the score difference of two documents.
 
-    The parts sum to it; what no feature accounts for has a row of its own.
+    The contributions sum to the difference. A row 'no feature' shows what no feature accounts for.
 
     Example: `directranker explain model example --query 10 --better 1 --worse 2`
     """
-    from directranker.data.formats import ReadOptions
     from directranker.explanation import explain_difference
 
     ranker = load_model(model, trust)
-    dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
-    chosen = _query(dataset, query)
-    explanation = explain_difference(
-        ranker, chosen, better=_row(chosen, better, query), worse=_row(chosen, worse, query)
-    )
+    documents = _select_query(read_data_for(ranker, data), query)
+    better_row, worse_row = (_find_row(documents, document, query) for document in (better, worse))
+    if better_row == worse_row:
+        raise ValueError(f"--better and --worse are both row {better_row + 1} of query {query}; give two")
+    explanation = explain_difference(ranker, documents, better=better_row, worse=worse_row)
     if as_json:
-        print_json(_plain(explanation))
+        print_json(_to_json(explanation))
     else:
-        _print(explanation, top)
+        _print_explanation(explanation, top)
 
 
-def _query(data: RankingDataset, query: str) -> RankingDataset:
+def _select_query(data: RankingDataset, query: str) -> RankingDataset:
     import numpy as np
 
     found = np.flatnonzero(data.query_ids.astype(str) == query)
     if not len(found):
-        shown = ", ".join(map(str, data.query_ids[:5]))
-        raise ValueError(f"there is no query {query!r}; the first ones are {shown}")
+        known = ", ".join(map(str, data.query_ids[:5]))
+        raise ValueError(f"query {query!r} does not exist; the first queries are {known}")
     return data.select(found)
 
 
-def _row(data: RankingDataset, word: str, query: str) -> int:
+def _find_row(data: RankingDataset, document: str, query: str) -> int:
+    """Find a document by its id, or else by its row, and return the row from 0."""
     ids = [] if data.document_texts is None else data.document_texts.to_pylist()
-    if word in ids:
-        return int(ids.index(word))
-    if word.isdecimal() and 1 <= int(word) <= data.n_documents:
-        return int(word) - 1
+    if document in ids:
+        return int(ids.index(document))
+    if document.isdecimal() and 1 <= int(document) <= data.n_documents:
+        return int(document) - 1
     raise ValueError(
-        f"query {query} has no document {word!r}; give an id or its row from 1 to {data.n_documents}"
+        f"query {query} has no document {document!r}; give an id, or a row from 1 to {data.n_documents}"
     )
 
 
-def _plain(explanation: Explanation) -> dict[str, Any]:
+def _to_json(explanation: Explanation) -> dict[str, object]:
     return {
         "method": explanation.method,
         "scores": explanation.scores,
@@ -82,29 +87,29 @@ def _plain(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _print(explanation: Explanation, top: int) -> None:
+def _print_explanation(explanation: Explanation, top: int) -> None:
     import numpy as np
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("feature", "better", "worse", "adds", box=None, header_style="bold")
+    table = Table("feature", "better", "worse", "contribution", box=None, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
     order = np.argsort(-np.abs(explanation.contributions), kind="stable")
     shown = order[:top] if top else order
-    for at in shown:
-        better, worse = explanation.values[:, at]
-        table.add_row(
-            explanation.names[at], f"{better:g}", f"{worse:g}", f"{explanation.contributions[at]:+.4f}"
-        )
+    for feature in shown:
+        better, worse = explanation.values[:, feature]
+        contribution = f"{explanation.contributions[feature]:+.4f}"
+        table.add_row(Text(explanation.names[feature]), f"{better:g}", f"{worse:g}", contribution)
     rest = order[len(shown) :]
     if len(rest):
         table.add_row(f"{len(rest)} others", "", "", f"{explanation.contributions[rest].sum():+.4f}")
-    if abs(explanation.residual) >= SHOWN:
+    if abs(explanation.residual) >= MIN_SHOWN:
         table.add_row("no feature", "", "", f"{explanation.residual:+.4f}")
     table.add_row("sum", "", "", f"{explanation.difference:+.4f}")
-    out = console()
-    out.print(
+    console = get_console()
+    console.print(
         f"g(better) = {explanation.scores[0]:.4f}, g(worse) = {explanation.scores[1]:.4f}, "
         f"by {explanation.method}"
     )
-    out.print(table)
+    console.print(table)

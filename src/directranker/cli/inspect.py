@@ -1,13 +1,15 @@
-"""`directranker inspect`: what a data set is, and what is odd about it."""
+"""`directranker inspect`: summarise a data set and report its problems."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, Threshold, console, print_json, read_data
+from directranker.cli.console import AsJson, Threshold, get_console, print_json, read_data
+from directranker.data.folds import find_fold_files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,28 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect", "print_inspection"]
 
+COLOURS = {"warning": "bold yellow", "note": "cyan"}
+
 
 def inspect(
     data: Annotated[
         Path,
         typer.Argument(
-            help="A data set in any format, a folder with train, vali and test, or one of folds; example for "
-            "a data set to try it on."
+            help="Data set in any format, a folder with train, vali and test splits, or a folder of folds. "
+            "Use - to read text from standard input, or 'example' for the embedded data set."
         ),
     ],
     threshold: Threshold = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a data set holds and what is odd about it, in plain words.
+    """Summarise a data set and report its problems.
 
     Example: `directranker inspect example`
     """
-    folds = _fold_folders(data)
+    if not math.isfinite(threshold):
+        raise ValueError(f"--threshold is {threshold}; give a finite number")
+    folds = _find_folds(data)
     results: dict[str, Inspection | FoldInspection]
     if folds:
         results = {str(folder): _inspect_fold(folder, threshold) for folder in folds}
     else:
-        results = {str(data): _inspect_one(data, threshold)}
+        results = {str(data): _inspect_data(data, threshold)}
     if as_json:
         print_json({name: result.to_dict() for name, result in results.items()})
         return
@@ -46,66 +52,70 @@ def inspect(
         _print_result(name, result)
 
 
-def _fold_folders(path: Path) -> list[Path]:
-    """The folders with a train, vali and test part: this one or the `Fold…` in it."""
+def _find_folds(path: Path) -> list[Path]:
+    """Find the folders with train, vali and test splits: this one, or the `Fold…` in it."""
     folders = [path, *sorted(path.glob("Fold*"))] if path.is_dir() else []
     return [folder for folder in folders if any(folder.glob("train.txt*"))]
 
 
-def _read(path: Path) -> RankingDataset:
+def _read_non_finite(path: Path) -> RankingDataset:
+    """Read a data set, NaN and infinite values included."""
     from directranker.data.formats import ReadOptions
 
     return read_data(path, options=ReadOptions(allow_non_finite=True))
 
 
-def _inspect_one(path: Path, threshold: float) -> Inspection:
+def _inspect_data(path: Path, threshold: float) -> Inspection:
     from directranker.data.inspection import inspect_dataset
 
-    return inspect_dataset(_read(path), threshold=threshold)
+    return inspect_dataset(_read_non_finite(path), threshold=threshold)
 
 
 def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
-    from directranker.data.folds import find_fold_files
     from directranker.data.inspection import inspect_fold
 
-    parts = {part: _read(path) for part, path in find_fold_files(folder).items()}
-    return inspect_fold(parts, threshold=threshold)
+    splits = {name: _read_non_finite(path) for name, path in find_fold_files(folder).items()}
+    return inspect_fold(splits, threshold=threshold)
 
 
 def _print_result(name: str, result: Inspection | FoldInspection) -> None:
+    from rich.markup import escape
+
     from directranker.data.inspection import Inspection
 
     if isinstance(result, Inspection):
         print_inspection(name, result)
         return
-    for part, inspection in result.parts.items():
-        print_inspection(f"{name} {part}", inspection)
+    for split, inspection in result.parts.items():
+        print_inspection(f"{name} {split}", inspection)
     if result.findings:
-        console().print(f"\n[bold]{_escaped(name)}[/bold] between its parts")
-        console().print(_findings(result.findings))
+        get_console().print(f"\n[bold]{escape(name)}[/bold] across its splits")
+        get_console().print(_build_findings(result.findings))
 
 
 def print_inspection(name: str, inspection: Inspection) -> None:
-    """Print sizes, labels, list lengths, and then the findings."""
-    out = console()
-    out.print(
-        f"\n[bold]{_escaped(name)}[/bold]: {inspection.n_documents:,} documents, "
+    """Print the sizes, labels and documents per query of a data set, and then the findings."""
+    from rich.markup import escape
+
+    console = get_console()
+    console.print(
+        f"\n[bold]{escape(name)}[/bold]: {inspection.n_documents:,} documents, "
         f"{inspection.n_queries:,} queries, {inspection.n_features:,} features"
     )
     lengths = inspection.list_lengths
     if lengths is not None:
-        out.print(
+        console.print(
             f"documents per query: {lengths.minimum} to {lengths.maximum}, "
             f"median {lengths.median:g}, mean {lengths.mean:.1f}"
         )
-    out.print(_histogram(inspection.label_counts))
+    console.print(_build_histogram(inspection.label_counts))
     if inspection.findings:
-        out.print(_findings(inspection.findings))
+        console.print(_build_findings(inspection.findings))
     else:
-        out.print("nothing odd found")
+        console.print("no problems found")
 
 
-def _histogram(counts: dict[str, int]) -> RenderableType:
+def _build_histogram(counts: dict[str, int]) -> RenderableType:
     from rich.table import Table
 
     table = Table("label", "documents", "", "", box=None, header_style="bold")
@@ -117,19 +127,12 @@ def _histogram(counts: dict[str, int]) -> RenderableType:
     return table
 
 
-def _findings(findings: tuple[Finding, ...]) -> RenderableType:
+def _build_findings(findings: tuple[Finding, ...]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 1))
-    colours: dict[str, Any] = {"warning": "bold yellow", "note": "cyan"}
     for finding in findings:
-        words = Text(finding.message).append(f"\n{finding.advice}", style="dim")
-        table.add_row(Text(finding.severity, style=colours[finding.severity]), words)
+        message = Text(finding.message).append(f"\n{finding.advice}", style="dim")
+        table.add_row(Text(finding.severity, style=COLOURS[finding.severity]), message)
     return table
-
-
-def _escaped(name: str) -> str:
-    from rich.markup import escape
-
-    return escape(name)

@@ -1,4 +1,4 @@
-"""`directranker neighbours`: what a ranker says of neighbours in a sorted list."""
+"""`directranker neighbours`: compare each document of a ranked query with the next one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from directranker.cli.console import AsJson, DataPath, command_line, console, print_json, read_data
-from directranker.cli.loading import ModelPath, Trust, load_model
+from directranker.cli.console import AsJson, DataPath, format_command, get_console, print_json
+from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
+from directranker.cli.outputs import check_output_file, check_results_folder
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -21,37 +22,48 @@ __all__ = ["neighbours"]
 def neighbours(
     model: ModelPath,
     data: DataPath,
-    query: Annotated[str | None, typer.Option(help="The query's id; the first one unless given.")] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="ID", help="Query id; default: the first query.")
+    ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Binarise: labels from here on are 1, others 0.")
+        float | None, typer.Option(metavar="LABEL", help="Binarise the labels: 1 from this label on, else 0.")
     ] = None,
     classes: Annotated[
-        int | None, typer.Option(help="How many classes to find by score; else as many as can be told apart.")
+        int | None,
+        typer.Option(metavar="N", help="Number of classes to find in the scores; default: estimated."),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw it to this .svg or .png file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the query to this .svg or .png file.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A folder for several queries, from which report makes a page.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Results folder for several queries, which `report` turns into a page."
+        ),
     ] = None,
     queries: Annotated[
-        int, typer.Option(help="How many queries go to that folder, unless one is named.", min=1)
+        int, typer.Option(metavar="N", help="Number of queries in that folder, without --query.", min=1)
     ] = 20,
     as_json: AsJson = False,
     trust: Trust = None,
 ) -> None:
-    """Sort a query's documents with a ranker and give r between each and the next.
+    """Rank a query's documents and print r(x, y) of each document and the next.
 
-    r peaks where the class changes: `*` marks where it truly does, `|` where the scores alone tell so.
-    With `--out` the first queries are written to a folder, with a figure of the first.
+    r peaks where the class changes. `*` marks the true changes of class, `|` those estimated from the scores
+    alone. With `--out`, the first queries are written to a folder, with a figure of the first one.
 
     Example: `directranker neighbours model example --query 10`
     """
     import numpy as np
 
-    from directranker.data.formats import ReadOptions
     from directranker.experiments.neighbours import compare_neighbours
 
+    if figure is not None:
+        check_output_file(figure, inputs=[data])
+    if out is not None:
+        check_results_folder(out)
     ranker = load_model(model, trust)
-    dataset = read_data(data, options=ReadOptions(n_features=ranker.n_features_in_))
+    dataset = read_data_for(ranker, data)
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)
@@ -61,34 +73,39 @@ def neighbours(
         save_figure(draw_neighbours([found.to_dict()]), figure)
     if out is not None:
         ids = dataset.query_ids[np.diff(dataset.offsets) > 0][:queries] if query is None else [query]
-        lists = _sorted_lists(ranker, dataset, list(map(str, ids)), classes)
-        _write_lists(lists, f"{type(ranker).__name__} on {data.name}", out)
+        several = _compare_queries(ranker, dataset, list(map(str, ids)), classes)
+        _write_queries(several, f"{type(ranker).__name__} on {data.name}", out)
     if as_json:
         print_json(found.to_dict())
         return
     _print_neighbours(found)
     if figure is not None:
-        typer.echo(f"figure: {figure}")
+        typer.echo(f"figure:  {figure}")
     if out is not None:
-        typer.echo(f"lists:  {len(lists)} in {out}; directranker report {out} makes a page of them")
+        typer.echo(f"queries: {len(several)} in {out}; run `directranker report {out}` for a page")
 
 
-def _sorted_lists(
-    ranker: Ranker, dataset: RankingDataset, queries: list[str], classes: int | None
+def _compare_queries(
+    ranker: Ranker, dataset: RankingDataset, queries: list[str], n_classes: int | None
 ) -> list[Neighbours]:
-    """All of them, but for those that have fewer different scores than there shall be classes."""
+    """Compare neighbours in each query, except those with fewer distinct scores than classes."""
     from directranker.experiments.neighbours import compare_neighbours
 
-    lists = [compare_neighbours(ranker, dataset, query=one) for one in queries]
-    if classes is None:
-        return lists
-    enough = [one.query for one in lists if len(set(one.scores)) >= classes]
-    if few := len(queries) - len(enough):
-        typer.echo(f"left out: {few} of {len(queries)} queries, with fewer than {classes} scores", err=True)
-    return [compare_neighbours(ranker, dataset, query=one, n_classes=classes) for one in enough]
+    compared = [compare_neighbours(ranker, dataset, query=one) for one in queries]
+    if n_classes is None:
+        return compared
+    kept = [one.query for one in compared if len(set(one.scores)) >= n_classes]
+    if n_skipped := len(queries) - len(kept):
+        typer.echo(
+            f"directranker: skipped {n_skipped} of {len(queries)} queries with fewer than {n_classes} "
+            "distinct scores",
+            err=True,
+        )
+    return [compare_neighbours(ranker, dataset, query=one, n_classes=n_classes) for one in kept]
 
 
-def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
+def _write_queries(queries: list[Neighbours], title: str, out: Path) -> None:
+    """Write the queries as JSON, and a figure of the first one."""
     from directranker.experiments.environment import environment
     from directranker.experiments.folder import NEIGHBOURS
     from directranker.experiments.results import write_json
@@ -96,10 +113,10 @@ def _write_lists(lists: list[Neighbours], title: str, out: Path) -> None:
     from directranker.figures.style import SUFFIXES
 
     out.mkdir(parents=True, exist_ok=True)
-    plain = [one.to_dict() for one in lists]
-    content = {"request": {"command": command_line()}, "environment": environment(workers=1)}
-    write_json({**content, "ranker": title, "lists": plain}, out / NEIGHBOURS)
-    drawing = draw_neighbours(plain[:1])
+    lists = [one.to_dict() for one in queries]
+    origin = {"request": {"command": format_command()}, "environment": environment(workers=1)}
+    write_json({**origin, "ranker": title, "lists": lists}, out / NEIGHBOURS)
+    drawing = draw_neighbours(lists[:1])
     for ending in SUFFIXES:
         save_figure(drawing, (out / NEIGHBOURS).with_suffix(ending))
 
@@ -109,22 +126,21 @@ def _print_neighbours(found: Neighbours) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("place", "document", "class", "score", "r to next", "", box=None, header_style="bold")
+    table = Table("rank", "document", "class", "score", "r to next", "", box=None, header_style="bold")
     for column in (0, 2, 3, 4):
         table.columns[column].justify = "right"
-    for place, document in enumerate(found.documents):
+    for index, document in enumerate(found.documents):
         step = mark = ""
-        if place < len(found.steps):
-            step = f"{found.steps[place]:.4f}"
-            mark = "*" * bool(found.changes[place]) + "|" * bool(found.peaks[place])
-        of_class, score = f"{found.classes[place]:g}", f"{found.scores[place]:.4f}"
-        table.add_row(str(place + 1), Text(document), of_class, score, step, mark)
-    out = console()
+        if index < len(found.steps):
+            step = f"{found.steps[index]:.4f}"
+            mark = "*" * bool(found.changes[index]) + "|" * bool(found.peaks[index])
+        label, score = f"{found.classes[index]:g}", f"{found.scores[index]:.4f}"
+        table.add_row(str(index + 1), Text(document), label, score, step, mark)
+    console = get_console()
     n = len(found.documents)
-    heading = f"query {found.query}: {n} document{'s' * (n != 1)}, best first"
-    out.print(heading, markup=False)
-    out.print(table)
+    console.print(f"query {found.query}: {n} document{'s' * (n != 1)}, best first", markup=False)
+    console.print(table)
     different, same = ("none" if np.isnan(mean) else f"{mean:.4f}" for mean in found.mean_steps())
-    out.print(f"mean r between neighbours of different classes {different}, of the same class {same}")
-    for at, sure in zip(found.boundaries.thresholds, found.boundaries.confidences, strict=True):
-        out.print(f"| boundary at score {at:.4f}, confidence {sure:.3f}")
+    console.print(f"mean r between neighbours of different classes {different}, of the same class {same}")
+    for threshold, confidence in zip(found.boundaries.thresholds, found.boundaries.confidences, strict=True):
+        console.print(f"| boundary at score {threshold:.4f}, confidence {confidence:.3f}")

@@ -1,8 +1,7 @@
-"""`directranker rank`: data of any size through a saved ranker."""
+"""`directranker rank`: rank the documents of each query with a saved model."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -11,9 +10,20 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from directranker.cli.console import EXAMPLE, STANDARD, DataPath, embedded_data, progress_bar
-from directranker.cli.loading import ModelPath, Trust, load_model
-from directranker.cli.streams import standard_input, standard_output
+from directranker.cli.console import (
+    STANDARD,
+    DataPath,
+    is_example,
+    load_example,
+    name_file_in_errors,
+    progress_bar,
+)
+from directranker.cli.loading import ModelPath, Trust, load_model, warn_of_unused_features
+from directranker.cli.outputs import check_output_file
+from directranker.cli.streams import require_stdin, require_stdout
+from directranker.data.files import write_atomically
+from directranker.data.ranking_files import open_ranking_writer
+from directranker.ranking import rank_pieces, score_pieces
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -22,7 +32,7 @@ __all__ = ["rank"]
 
 
 class Format(StrEnum):
-    """How the ranking is written."""
+    """The format of the ranking."""
 
     TREC = "trec"
     SCORES = "scores"
@@ -34,76 +44,72 @@ def rank(
     model: ModelPath,
     data: DataPath,
     out: Annotated[
-        Path, typer.Option(help="A file whose ending tells the format; - for standard output.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="Output file, whose extension selects the format; - for standard output."
+        ),
     ] = STANDARD,
     form: Annotated[
-        Format | None, typer.Option("--format", help="By the ending of --out, else trec.")
+        Format | None, typer.Option("--format", help="Output format; default: by extension, else trec.")
     ] = None,
-    top: Annotated[int | None, typer.Option(help="Only the best so many of each query.", min=1)] = None,
-    tag: Annotated[str, typer.Option(help="The name of the run in a TREC run.")] = "directranker",
+    top: Annotated[
+        int | None, typer.Option(metavar="N", help="Write only the best N documents of each query.", min=1)
+    ] = None,
+    tag: Annotated[str, typer.Option(metavar="NAME", help="Run name in a TREC run.")] = "directranker",
     trust: Trust = None,
 ) -> None:
-    """Rank documents by a saved ranker, a piece at a time, in memory that does not grow with the data.
+    """Rank the documents of each query with a saved model, in constant memory.
 
-    Scores alone come in the order of the data; all else query by query, best first.
+    Scores keep the order of the data. All other formats list each query's documents, best first.
 
     Example: `directranker rank model example --out mine.run`
     """
-    from directranker.data.ranking_files import detect_ranking_format, open_ranking_writer
-    from directranker.ranking import rank_pieces, score_pieces
+    from directranker.data.ranking_files import detect_ranking_format
 
     kind = form.value if form else "trec" if out == STANDARD else detect_ranking_format(out)
     if kind == "scores" and top is not None:
-        raise ValueError("scores stand for all documents in the order of the data; leave out --top")
+        raise ValueError("scores are written for all documents, in the order of the data; omit --top")
     if kind == "parquet" and out == STANDARD:
-        raise ValueError("Parquet cannot be written to standard output; give --out a name")
+        raise ValueError("Parquet cannot be written to standard output; pass --out FILE")
+    if kind == "trec" and len(tag.split()) != 1:
+        raise ValueError(f"--tag {tag!r}: give a name without spaces, as a TREC run requires")
+    if out != STANDARD:
+        check_output_file(out, inputs=[data])
     ranker = load_model(model, trust)
-    with _sink(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
-        pieces = _with_a_word_on_unused(_pieces(data, ranker.n_features_in_), ranker.n_features_in_)
-        tables = score_pieces(ranker, pieces) if kind == "scores" else rank_pieces(ranker, pieces, top=top)
+    n_features = ranker.n_features_in_
+    with _open_output(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
+        datasets = warn_of_unused_features(_stream_data(data, n_features), n_features)
+        tables = (
+            score_pieces(ranker, datasets) if kind == "scores" else rank_pieces(ranker, datasets, top=top)
+        )
         for table in tables:
             write(table)
 
 
-def _pieces(data: Path, n_features: int) -> Iterator[RankingDataset]:
+def _stream_data(data: Path, n_features: int) -> Iterator[RankingDataset]:
     from directranker.data.streaming import stream_dataset, stream_letor
 
     if data == STANDARD:
-        yield from stream_letor(standard_input(), name="standard input", n_features=n_features)
+        yield from stream_letor(require_stdin(), name="standard input", n_features=n_features)
         return
-    if data == EXAMPLE and not data.exists():
-        yield embedded_data()
+    if is_example(data):
+        yield load_example()
         return
     with progress_bar(f"ranking {data.name}") as progress:
-        yield from stream_dataset(data, n_features=n_features, progress=progress)
-
-
-def _with_a_word_on_unused(pieces: Iterator[RankingDataset], n_features: int) -> Iterator[RankingDataset]:
-    """The same; in the end, a line to standard error where the last features were 0 in all documents.
-
-    Text mentions only what is not 0, so a file of too few features cannot be told from one of zeros before.
-    """
-    import numpy as np
-
-    last = 0
-    for piece in pieces:
-        used = np.flatnonzero(np.any(piece.features[:, last:], axis=0))
-        last += 1 + int(used[-1]) if len(used) else 0
-        yield piece
-    if 0 < last < n_features:
-        sys.stderr.write(
-            f"directranker: features {last + 1} to {n_features} of the ranker are 0 in all documents; "
-            "is this the data that it was made for?\n"
-        )
+        pieces = stream_dataset(data, n_features=n_features, progress=progress)
+        while True:
+            with name_file_in_errors(data):  # around the reading only, not around what is done with a piece
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
 
 
 @contextmanager
-def _sink(out: Path) -> Iterator[BinaryIO | Path]:
-    from directranker.data.files import write_atomically
-
+def _open_output(out: Path) -> Iterator[BinaryIO | Path]:
     if out == STANDARD:
-        yield standard_output()
-        standard_output().flush()
+        yield require_stdout()
+        require_stdout().flush()
         return
     with write_atomically(out) as temporary:
         yield temporary

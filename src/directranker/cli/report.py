@@ -1,4 +1,4 @@
-"""`directranker report`: results to look at, as one page."""
+"""`directranker report`: turn results into one HTML page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from directranker.cli.outputs import check_output_file, check_results_folder
+
 __all__ = ["report"]
 
 
@@ -14,23 +16,30 @@ def report(
     results: Annotated[
         Path,
         typer.Argument(
-            help="What compare, sensitivity, neighbours --out or train wrote, or a folder of such folders.",
+            help="Folder written by compare, sensitivity, neighbours --out, evaluate --out or train; or a "
+            "folder of such folders.",
             show_default=False,
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The page; report.html in the folder of the results unless given.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Output page; default: report.html in the results folder."),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(help="Draw all figures to this folder too, as .svg and .png.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also draw all figures to this folder, as .svg and .png."),
     ] = None,
 ) -> None:
-    """Turn results into one HTML file that needs no network: tables, plots, queries to explore.
+    """Turn results into one self-contained HTML page with tables, plots and queries to explore.
 
     Example: `directranker report results/MQ2008`
     """
     from directranker.report import write_report
 
+    if out is not None:
+        check_output_file(out)
+    if figures is not None:
+        check_results_folder(figures)
     typer.echo(f"report:  {write_report(results, out)}")
     if figures is not None:
         from directranker.report.figures import write_figures

@@ -7,16 +7,16 @@ import os
 import sys
 from typing import BinaryIO
 
-__all__ = ["prepare_streams", "standard_input", "standard_output"]
+__all__ = ["prepare_streams", "require_stdin", "require_stdout"]
 
 _closed: set[str] = set()
 
 
 def prepare_streams() -> None:
-    """Open the null device in place of each closed stream, before another file gets its number.
+    """Open the null device in place of each closed stream, before another file gets its descriptor.
 
-    Messages to a closed stream are lost, as whoever closed it wished. Data is not: `standard_input` and
-    `standard_output` raise. What an open one cannot encode, such as an odd name of a file, is escaped.
+    Messages to a closed stream are dropped. Data is not: `require_stdin` and `require_stdout` raise. Standard
+    output escapes characters that it cannot encode, such as those of an odd file name.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -32,15 +32,15 @@ def prepare_streams() -> None:
         setattr(sys, name, stream)
 
 
-def standard_input() -> BinaryIO:
-    """The bytes of standard input, to read data from."""
+def require_stdin() -> BinaryIO:
+    """Return standard input as bytes, to read data from; raise if it is closed."""
     if "stdin" in _closed:
         raise ValueError("standard input is closed; give a file instead of -")
     return sys.stdin.buffer
 
 
-def standard_output() -> BinaryIO:
-    """The bytes of standard output, to write data to."""
+def require_stdout() -> BinaryIO:
+    """Return standard output as bytes, to write data to; raise if it is closed."""
     if "stdout" in _closed:
-        raise ValueError("standard output is closed; give --out a file")
+        raise ValueError("standard output is closed; pass --out FILE")
     return sys.stdout.buffer

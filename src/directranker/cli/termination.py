@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: workers end, partial files go, finished work is kept.
+"""SIGTERM and SIGHUP interrupt a command as Ctrl-C does: workers stop, partial files go, finished jobs stay.
 
 >>> with Termination() as termination:
 ...     try:
@@ -15,30 +15,32 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 __all__ = ["Termination", "discard_unwritable_output"]
 
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-# Supervisors and terminals send more than one signal to end a process once.
+# Supervisors and terminals send several signals to end a process once.
 SAME_REQUEST_SECONDS = 2.0
+Handler = Callable[[int, FrameType | None], object] | int | None
 
 
 class Termination:
-    """Within it, SIGTERM and SIGHUP do what Ctrl-C does there, and are remembered for the exit code.
+    """A context in which SIGTERM and SIGHUP act as Ctrl-C, and set the exit code.
 
-    A signal that is ignored, as SIGHUP is by `nohup`, stays ignored.
+    A signal that is ignored, as SIGHUP is under `nohup`, stays ignored.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
         self._at = -SAME_REQUEST_SECONDS
-        self._previous: dict[int, Any] = {}
+        self._previous: dict[int, Handler] = {}
 
     @property
     def exit_code(self) -> int | None:
-        """What shells report of a process that a signal ended; None if there was none."""
+        """The code that shells report for a process ended by the signal; None without a signal."""
         return None if self.received is None else 128 + self.received
 
     def __enter__(self) -> Self:
@@ -60,14 +62,14 @@ class Termination:
             return
         self.received = self.received or number
         interrupt = signal.getsignal(signal.SIGINT)
-        if callable(interrupt):  # a training's own handler lets it finish its batch
+        if callable(interrupt):  # during training, its handler finishes the current batch
             interrupt(signal.SIGINT, frame)
-        else:  # Ctrl-C is ignored, as for a background job of a shell
+        else:  # Ctrl-C is ignored, as in a background job of a shell
             raise KeyboardInterrupt
 
 
 def discard_unwritable_output() -> None:
-    """Keep what cannot be written, as to a terminal that is closed, from changing the exit code."""
+    """Discard output that cannot be written, as to a closed terminal, so that the exit code stays."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""Rankers for other programs: ONNX, C, Solr, Elasticsearch; each proved on real rows before it is written."""
+"""Exports of rankers to ONNX, C, Solr and Elasticsearch, each verified on real rows before it is written."""
 
 from directranker.export.exporting import TARGETS, export_ranker
 from directranker.export.parity import Parity

@@ -1,12 +1,12 @@
-"""A ranker as one C99 function without dependencies but the C library, for embedding.
+"""A ranker as one C99 function that depends only on the C library, for embedding.
 
-`void NAME_score(const float *features, size_t n_documents, float *scores)` takes documents one after another,
-each with all its features. It allocates nothing and may be called from several threads.
+`void NAME_score(const float *features, size_t n_documents, float *scores)` scores a contiguous array of
+documents, each with all its features. It allocates nothing and is thread-safe.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> model = RankSVM(transform="standard").fit(example_dataset())._describe()
->>> header, source = c_files(model, name="svm")
+>>> header, source = write_c(model, name="svm")
 >>> print(header.splitlines()[-3])
 void svm_score(const float *features, size_t n_documents, float *scores);
 """
@@ -20,33 +20,32 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import Features
+from directranker.arrays import Features, Float32Array
 from directranker.description.model import Model, Net, Trees
 from directranker.errors import ExportError
-from directranker.export.c_columns import columns_source
-from directranker.export.c_layers import layers_source
-from directranker.export.c_source import array
+from directranker.export.c_columns import write_columns
+from directranker.export.c_layers import write_layers
+from directranker.export.c_source import format_array
 
-__all__ = ["c_compiler", "c_files", "compiled_scores"]
+__all__ = ["compile_and_score", "find_c_compiler", "write_c"]
 
 FLAGS = ("-std=c99", "-O3", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
-def c_files(model: Model, *, name: str) -> tuple[str, str]:
-    """The texts of NAME.h and NAME.c."""
+def write_c(model: Model, *, name: str) -> tuple[str, str]:
+    """Write the texts of NAME.h and NAME.c."""
     guard = f"{name.upper()}_H"
     n_features = len(model.feature_names)
     header = (
         f"/* Made by directranker. Higher scores are better; a missing feature is NAN. */\n"
         f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n\n"
         f"#define {name.upper()}_N_FEATURES {n_features}\n\n"
-        "/* Scores documents that lie one after another, each with all its features. */\n"
+        "/* Scores a contiguous array of documents, each with all its features. */\n"
         f"void {name}_score(const float *features, size_t n_documents, float *scores);\n\n"
         f"#endif\n"
     )
-    body = _net_source(model) if isinstance(model, Net) else _trees_source(model)
+    body = _write_net(model) if isinstance(model, Net) else _write_trees(model)
     source = (
         f'#include "{name}.h"\n\n#include <float.h>\n#include <math.h>\n\n{body}\n\n'
         f"void {name}_score(const float *features, size_t n_documents, float *scores) {{\n"
@@ -56,11 +55,11 @@ def c_files(model: Model, *, name: str) -> tuple[str, str]:
     return header, source
 
 
-def _net_source(model: Net) -> str:
-    calls, total = layers_source(model)
+def _write_net(model: Net) -> str:
+    calls, total = write_layers(model)
     return "\n\n".join(
         [
-            columns_source(model.columns),
+            write_columns(model.columns),
             calls,
             "static float score_document(const float *features) {\n"
             f"    float columns[{max(1, model.n_columns)}] = {{0}};\n"
@@ -69,7 +68,7 @@ def _net_source(model: Net) -> str:
     )
 
 
-def _trees_source(model: Trees) -> str:
+def _write_trees(model: Trees) -> str:
     n_nodes = np.cumsum([0, *(len(tree.feature) for tree in model.trees)])
     num_leaves = np.cumsum([0, *(len(tree.value) for tree in model.trees)])
     arrays = []
@@ -80,18 +79,20 @@ def _trees_source(model: Trees) -> str:
                 (getattr(tree, side) for tree in model.trees), n_nodes, num_leaves, strict=False
             )
         ]
-        arrays.append(array("int", side, np.concatenate(children)))
-    # A tree without nodes is its only leaf.
+        arrays.append(format_array("int", side, np.concatenate(children)))
+    # A tree without nodes is a single leaf.
     roots = [
         node if len(tree.feature) else -leaf - 1
         for tree, node, leaf in zip(model.trees, n_nodes, num_leaves, strict=False)
     ]
     arrays += [
-        array("int", "roots", roots),
-        array("int", "split_feature", np.concatenate([tree.feature for tree in model.trees])),
-        array("double", "threshold", np.concatenate([tree.threshold for tree in model.trees])),
-        array("unsigned char", "missing_left", np.concatenate([tree.missing_left for tree in model.trees])),
-        array("double", "leaf_value", np.concatenate([tree.value for tree in model.trees])),
+        format_array("int", "roots", roots),
+        format_array("int", "split_feature", np.concatenate([tree.feature for tree in model.trees])),
+        format_array("double", "threshold", np.concatenate([tree.threshold for tree in model.trees])),
+        format_array(
+            "unsigned char", "missing_left", np.concatenate([tree.missing_left for tree in model.trees])
+        ),
+        format_array("double", "leaf_value", np.concatenate([tree.value for tree in model.trees])),
     ]
     return (
         "\n".join(arrays)
@@ -113,15 +114,13 @@ static float score_document(const float *features) {{
     )
 
 
-def c_compiler() -> str | None:
-    """The path of a C compiler, or None."""
+def find_c_compiler() -> str | None:
+    """Find a C compiler and return its path, or None."""
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 
 
-def compiled_scores(
-    header: str, source: str, table: Features, *, name: str, compiler: str
-) -> NDArray[np.float32]:
-    """The scores that the compiled function gives."""
+def compile_and_score(header: str, source: str, table: Features, *, name: str, compiler: str) -> Float32Array:
+    """Compile the source, and score a table with it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, f"{name}.h").write_text(header, encoding="ascii")
         Path(folder, f"{name}.c").write_text(source, encoding="ascii")
@@ -129,7 +128,7 @@ def compiled_scores(
         command = [compiler, *FLAGS, "-shared", "-fPIC", "-o", str(library), f"{name}.c", "-lm"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
-            raise ExportError(f"{compiler} does not take the C text: {done.stderr.strip()[:500]}")
+            raise ExportError(f"{compiler} cannot compile the C source: {done.stderr.strip()[:500]}")
         score = getattr(ctypes.CDLL(str(library)), f"{name}_score")
         score.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
         score.restype = None

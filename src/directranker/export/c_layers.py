@@ -1,18 +1,18 @@
 """The layers of a net in C.
 
-Weights lie in strips of 64 outputs, or of 32 where there are no more, whose sums stay in the processor's
-registers while all inputs pass by.
+Weights are stored in strips of 64 outputs, or of 32 in narrow layers. The sums of a strip stay in the
+processor's registers while the loop over the inputs runs.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import Float32Array
 from directranker.description.model import Layer, Net
-from directranker.export.c_source import array, number
+from directranker.export.c_source import format_array, format_number
 
-__all__ = ["layers_source"]
+__all__ = ["write_layers"]
 
 STRIPS = (32, 64)
 ACTIVATIONS = {
@@ -29,51 +29,51 @@ ACTIVATIONS = {
 }
 
 
-def layers_source(model: Net) -> tuple[str, str]:
-    """Functions of the layers, and the lines that take columns to the score."""
+def write_layers(model: Net) -> tuple[str, str]:
+    """Write the functions of the layers, and the lines that compute the score from the columns."""
     functions: list[str] = []
     lines: list[str] = []
-    held, n_held = "columns", model.n_columns
-    for at, layer in enumerate(model.layers):
-        functions.append(_layer(layer, at))
-        n_padded = len(layer.bias) + _n_added(len(layer.bias))
-        lines += [f"    float hidden_{at}[{n_padded}];", f"    layer_{at}({held}, hidden_{at});"]
-        held, n_held = f"hidden_{at}", len(layer.bias)
+    values, n_values = "columns", model.n_columns
+    for index, layer in enumerate(model.layers):
+        functions.append(_write_layer(layer, index))
+        n_padded = len(layer.bias) + _count_padding(len(layer.bias))
+        lines += [f"    float hidden_{index}[{n_padded}];", f"    layer_{index}({values}, hidden_{index});"]
+        values, n_values = f"hidden_{index}", len(layer.bias)
     kind = "float" if model.head.dtype == np.float32 else "double"
-    functions.append(array(kind, "head", model.head))
+    functions.append(format_array(kind, "head", model.head))
     lines += [
         f"    {kind} total = 0.0;",
-        f"    for (int i = 0; i < {n_held}; i++) total += head[i] * {held}[i];",
+        f"    for (int i = 0; i < {n_values}; i++) total += head[i] * {values}[i];",
         "    return (float)total;",
     ]
     return "\n\n".join(functions), "\n".join(lines)
 
 
-def _layer(layer: Layer, at: int) -> str:
+def _write_layer(layer: Layer, index: int) -> str:
     n_outputs, n_inputs = layer.weight.shape
-    width, n_added = _strip_width(n_outputs), _n_added(n_outputs)
-    n_strips = (n_outputs + n_added) // width
+    width, n_padding = _select_width(n_outputs), _count_padding(n_outputs)
+    n_strips = (n_outputs + n_padding) // width
     constants = [
-        array("float", f"weight_{at}", _strips(layer.weight)),
-        array("float", f"bias_{at}", np.pad(layer.bias, (0, n_added))),
+        format_array("float", f"weight_{index}", _pack_strips(layer.weight)),
+        format_array("float", f"bias_{index}", np.pad(layer.bias, (0, n_padding))),
     ]
     after = ""
     if layer.normalisation is not None:
         norm = layer.normalisation
         constants += [
-            array("float", f"norm_weight_{at}", norm.weight),
-            array("float", f"norm_bias_{at}", norm.bias),
+            format_array("float", f"norm_weight_{index}", norm.weight),
+            format_array("float", f"norm_bias_{index}", norm.bias),
         ]
-        after = _NORMALISE.format(n=n_outputs, at=at, epsilon=number(norm.epsilon))
+        after = _NORMALISE.format(n=n_outputs, index=index, epsilon=format_number(norm.epsilon))
     return (
         "\n".join(constants)
         + f"""
 
-static void layer_{at}(const float *inputs, float *outputs) {{
+static void layer_{index}(const float *inputs, float *outputs) {{
     for (int strip = 0; strip < {n_strips}; strip++) {{
-        const float *weight = weight_{at} + strip * {n_inputs * width};
+        const float *weight = weight_{index} + strip * {n_inputs * width};
         float sums[{width}];
-        for (int j = 0; j < {width}; j++) sums[j] = bias_{at}[strip * {width} + j];
+        for (int j = 0; j < {width}; j++) sums[j] = bias_{index}[strip * {width} + j];
         for (int i = 0; i < {n_inputs}; i++) {{
             const float input = inputs[i];
             if (input == 0.0f) continue;
@@ -89,24 +89,24 @@ static void layer_{at}(const float *inputs, float *outputs) {{
     )
 
 
-def _strips(weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n_strips, n_inputs, width) from (n_outputs, n_inputs), with zeros behind the last output."""
-    padded = np.pad(weight, ((0, _n_added(len(weight))), (0, 0)))
-    return padded.reshape(-1, _strip_width(len(weight)), weight.shape[1]).transpose(0, 2, 1)
+def _pack_strips(weight: Float32Array) -> Float32Array:
+    """Pack weights of (n_outputs, n_inputs) into (n_strips, n_inputs, width), padded with zeros."""
+    padded = np.pad(weight, ((0, _count_padding(len(weight))), (0, 0)))
+    return padded.reshape(-1, _select_width(len(weight)), weight.shape[1]).transpose(0, 2, 1)
 
 
-def _strip_width(n_outputs: int) -> int:
-    """Wide strips hide the latency of additions; narrow layers would be mostly zeros in them."""
+def _select_width(n_outputs: int) -> int:
+    """Select wide strips, which hide the latency of additions, except for narrow layers."""
     return STRIPS[n_outputs > STRIPS[0]]
 
 
-def _n_added(n_outputs: int) -> int:
-    """How many outputs fill the last strip.
+def _count_padding(n_outputs: int) -> int:
+    """Count the outputs that pad the last strip.
 
-    >>> _n_added(5), _n_added(32), _n_added(65)
+    >>> _count_padding(5), _count_padding(32), _count_padding(65)
     (27, 0, 63)
     """
-    return -n_outputs % _strip_width(n_outputs)
+    return -n_outputs % _select_width(n_outputs)
 
 
 _NORMALISE = """    double mean = 0.0, variance = 0.0;
@@ -114,6 +114,6 @@ _NORMALISE = """    double mean = 0.0, variance = 0.0;
     for (int j = 0; j < {n}; j++) variance += (outputs[j] - mean) * (outputs[j] - mean) / {n}.0;
     for (int j = 0; j < {n}; j++) {{
         const double x = (outputs[j] - mean) / sqrt(variance + {epsilon});
-        outputs[j] = (float)(x * norm_weight_{at}[j] + norm_bias_{at}[j]);
+        outputs[j] = (float)(x * norm_weight_{index}[j] + norm_bias_{index}[j]);
     }}
 """

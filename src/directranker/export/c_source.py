@@ -1,20 +1,22 @@
-"""Pieces of C text: arrays of numbers that read back bit for bit."""
+"""Numbers and arrays as C text that reads back bit for bit."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["array", "number", "signature_name"]
+__all__ = ["format_array", "format_number", "to_identifier"]
 
 PER_LINE = 12
 
 
-def number(value: float, *, single: bool = False) -> str:
-    """A number as C reads it.
+def format_number(value: float, *, single: bool = False) -> str:
+    """Format a number as a C literal.
 
-    >>> number(0.1), number(np.float32(0.1), single=True), number(float("inf")), number(2)
-    ('0.10000000000000001', '0.100000001f', 'HUGE_VAL', '2.0')
+    >>> format_number(0.1), format_number(np.float32(0.1), single=True)
+    ('0.10000000000000001', '0.100000001f')
+    >>> format_number(float("inf")), format_number(2)
+    ('HUGE_VAL', '2.0')
     """
     if np.isinf(value):
         return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
@@ -24,11 +26,11 @@ def number(value: float, *, single: bool = False) -> str:
     return text + "f" if single else text
 
 
-def array(kind: str, name: str, values: ArrayLike) -> str:
-    """The definition of a constant array; one without entries gets a 0, for C has no empty ones.
+def format_array(kind: str, name: str, values: ArrayLike) -> str:
+    """Format the definition of a constant array; an empty one gets a 0, because C has no empty arrays.
 
-    >>> print(array("int", "places", [1, 2]))
-    static const int places[2] = {
+    >>> print(format_array("int", "offsets", [1, 2]))
+    static const int offsets[2] = {
         1, 2
     };
     """
@@ -36,18 +38,18 @@ def array(kind: str, name: str, values: ArrayLike) -> str:
     if not len(flat):
         flat = np.zeros(1)
     if kind in ("float", "double"):
-        words = [number(value, single=kind == "float") for value in flat]
+        numbers = [format_number(value, single=kind == "float") for value in flat]
     else:
-        words = [str(int(value)) for value in flat]
-    lines = [", ".join(words[at : at + PER_LINE]) for at in range(0, len(words), PER_LINE)]
+        numbers = [str(int(value)) for value in flat]
+    lines = [", ".join(numbers[start : start + PER_LINE]) for start in range(0, len(numbers), PER_LINE)]
     body = ",\n    ".join(lines)
     return f"static const {kind} {name}[{len(flat)}] = {{\n    {body}\n}};"
 
 
-def signature_name(name: str) -> str:
-    """A name that C takes.
+def to_identifier(name: str) -> str:
+    """Turn a name into a C identifier.
 
-    >>> signature_name("my-model 2")
+    >>> to_identifier("my-model 2")
     'my_model_2'
     """
     letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)

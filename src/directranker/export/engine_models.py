@@ -1,60 +1,61 @@
-"""What search engines can hold and what not, once for Solr and Elasticsearch.
+"""Models in the form that both Solr and Elasticsearch support, and errors for all other models.
 
-Their normalisers compute (x − mean) / deviation with numbers of float32. Far from 0 a mean rounded to
-float32 may be off by much of a deviation, so what rounding takes is given back elsewhere: to a layer's bias,
-or to the mean of a feature that lies nearer to 0.
+The engines' normalisers compute (x − mean) / deviation in float32. Far from 0, rounding a mean to float32 may
+shift it by a large part of a deviation. The shift is compensated elsewhere: in a layer's bias, or in the mean
+of a feature nearer to 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from directranker.arrays import FloatArray
 from directranker.description.columns import Copies, MissingIndicators, NormalQuantiles, Ramps, Rescaled
 from directranker.description.model import Net, Trees
 from directranker.errors import ExportError
 
 __all__ = [
-    "LinearParts",
     "Norms",
+    "check_missing_marks",
+    "check_rescaled_once",
     "check_trees",
-    "linear_parts",
-    "plain",
-    "refuse_missing_marks",
-    "refuse_rescaled_twice",
-    "rescaled_by",
+    "has_only_ramps",
+    "round_float32",
+    "round_norms",
+    "to_linear",
+    "transform_error",
 ]
 
-Vector = NDArray[np.float64]
 Norms = dict[int, tuple[float, float]]
-"""(centre, width) of the features that are rescaled."""
-LinearParts = tuple[Vector, Norms]
+"""(centre, width) of each rescaled feature."""
 
 
-def linear_parts(model: Net, engine: str) -> LinearParts:
-    """A weight per feature, and the centres and widths, which are exact in float32."""
-    refuse_rescaled_twice(model, engine)
+def to_linear(model: Net, engine: str) -> tuple[FloatArray, Norms]:
+    """Return a weight per feature, and the centres and widths, rounded to float32."""
+    check_rescaled_once(model, engine)
     weights = np.zeros(len(model.feature_names))
     norms: Norms = {}
-    lost = 0.0
+    shift = 0.0
     for group in model.columns:
         weights[group.features] = model.head[group.indices]
         if isinstance(group, Rescaled) and not group.logarithm:
-            of_group, shares, shifts = rescaled_by(group)
+            of_group, factors, shifts = round_norms(group)
             norms.update(of_group)
-            lost += float(weights[group.features] @ shifts)
-            weights[group.features] *= shares
+            shift += float(weights[group.features] @ shifts)
+            weights[group.features] *= factors
         elif not isinstance(group, Copies):
-            raise refuse_transform(group, engine)
-    return weights, _with_what_was_lost(norms, weights, lost)
+            raise transform_error(group, engine)
+    return weights, _compensate_shift(norms, weights, shift)
 
 
-def rescaled_by(group: Rescaled) -> tuple[Norms, Vector, Vector]:
-    """Centres and widths rounded to float32; what they make, times a share, plus a shift, is what is meant.
+def round_norms(group: Rescaled) -> tuple[Norms, FloatArray, FloatArray]:
+    """Round centres and widths to float32; return them with a factor and a shift that undo the rounding.
+
+    The exact value is the rounded one times the factor, plus the shift.
 
     >>> one = np.array([0])
     >>> group = Rescaled(one, one, np.array([2.0**24 + 1]), np.array([4.0]), logarithm=False)
-    >>> rescaled_by(group)
+    >>> round_norms(group)
     ({0: (16777216.0, 4.0)}, array([1.]), array([-0.25]))
     """
     centre, width = (values.astype(np.float32).astype(np.float64) for values in (group.centre, group.width))
@@ -63,84 +64,86 @@ def rescaled_by(group: Rescaled) -> tuple[Norms, Vector, Vector]:
     return norms, width / group.width, (centre - group.centre) / group.width
 
 
-def _with_what_was_lost(norms: Norms, weights: Vector, lost: float) -> Norms:
-    """The same norms, one mean moved so that all scores grow by what was lost; it is the one that can best.
+def _compensate_shift(norms: Norms, weights: FloatArray, shift: float) -> Norms:
+    """Move one mean so that all scores grow by the shift; choose the mean with the smallest rounding error.
 
-    >>> _with_what_was_lost({0: (2.0**24, 4.0), 1: (0.0, 1.0)}, np.array([1.0, 2.0]), -0.25)
+    >>> _compensate_shift({0: (2.0**24, 4.0), 1: (0.0, 1.0)}, np.array([1.0, 2.0]), -0.25)
     {0: (16777216.0, 4.0), 1: (0.125, 1.0)}
     """
     moved = {
-        at: float(np.float32(centre - lost * width / weights[at]))
+        at: float(np.float32(centre - shift * width / weights[at]))
         for at, (centre, width) in norms.items()
         if weights[at]
     }
 
     def error(at: int) -> float:
         centre, width = norms[at]
-        return abs(lost + (moved[at] - centre) * float(weights[at]) / width)
+        return abs(shift + (moved[at] - centre) * float(weights[at]) / width)
 
     best = min(moved, key=error, default=None)
     return norms if best is None else {**norms, best: (moved[best], norms[best][1])}
 
 
-def refuse_transform(group: object, engine: str) -> ExportError:
-    """The error for a transform that an engine has no normaliser for."""
-    kind = _IN_WORDS[type(group)]
+def transform_error(group: object, engine: str) -> ExportError:
+    """Return the error for a transform that an engine has no normaliser for."""
+    kind = _DESCRIPTIONS[type(group)]
     return ExportError(
-        f"{engine} rescales features by a mean and a width only, and this transform makes {kind}; train with "
-        "transform='standard' or 'none', or export to 'onnx' or 'c', which hold every transform"
+        f"{engine} rescales features only by a mean and a width, but this transform computes {kind}; train "
+        "with transform='standard' or 'none', or export to 'onnx' or 'c', which support every transform"
     )
 
 
-_IN_WORDS: dict[type, str] = {
+_DESCRIPTIONS: dict[type, str] = {
     Rescaled: "logarithms",
-    Ramps: "the filling of bins",
-    MissingIndicators: "marks of missing values",
+    Ramps: "piecewise-linear bins",
+    MissingIndicators: "indicators of missing values",
     NormalQuantiles: "quantiles of the normal distribution",
 }
 
 
-def refuse_missing_marks(model: Net, engine: str) -> None:
-    """Refuse a model that tells missing values from others, which engines do not hand to a model."""
+def check_missing_marks(model: Net, engine: str) -> None:
+    """Raise for a model with indicators of missing values, which engines replace by 0."""
     if any(isinstance(group, MissingIndicators) for group in model.columns):
         raise ExportError(
-            f"{engine} gives a model 0 for a missing value, and this one was trained to tell them apart; "
+            f"{engine} replaces missing values by 0, but this model was trained with missing values; "
             "fill missing values with 0 before training, or export to 'onnx' or 'c'"
         )
 
 
-def refuse_rescaled_twice(model: Net, engine: str) -> None:
-    """Refuse a feature with several normalisers, as an ensemble has where members learnt from other parts."""
+def check_rescaled_once(model: Net, engine: str) -> None:
+    """Raise if a feature has several normalisers, as in an ensemble trained on different subsets."""
     rescaled = [group.features for group in model.columns if isinstance(group, Copies | Rescaled)]
     features = np.concatenate([np.empty(0, dtype=np.int64), *rescaled])
     if len(np.unique(features)) < len(features):
         raise ExportError(
-            f"{engine} rescales a feature in one way only, and each ranker of this Ensemble has its own; fit "
-            "it with an eval_set, so that all learn from the same documents, or export to 'onnx' or 'c'"
+            f"{engine} supports one normaliser per feature, but each ranker of this Ensemble has its own; "
+            "fit it with an eval_set, so that all train on the same documents, or export to 'onnx' or 'c'"
         )
 
 
 def check_trees(model: Trees, engine: str) -> None:
-    """Refuse trees whose missing values go elsewhere than 0 goes."""
+    """Raise for trees that send missing values another way than 0."""
     for tree in model.trees:
         if (tree.missing_left != (tree.threshold >= 0)).any():
             raise ExportError(
-                f"{engine} gives a model 0 for a missing value, and these trees send missing values another "
-                "way; fill missing values with 0 before training, or export to 'onnx' or 'c'"
+                f"{engine} replaces missing values by 0, but these trees send missing values another "
+                "way than 0; fill missing values with 0 before training, or export to 'onnx' or 'c'"
             )
         if (np.abs(tree.threshold) > np.finfo(np.float32).max).any():
-            raise ExportError(f"a tree splits beyond the numbers of float32, which {engine} cannot read")
+            raise ExportError(
+                f"a tree threshold exceeds float32, which {engine} computes in; rescale the feature"
+            )
 
 
-def plain(value: float | np.floating) -> float:
-    """The shortest text of a float32, as a Python number.
+def round_float32(value: float | np.floating) -> float:
+    """Round to float32, and return the Python number with the shortest decimal form.
 
-    >>> plain(np.float32(0.1))
+    >>> round_float32(np.float32(0.1))
     0.1
     """
     return float(str(np.float32(value)))
 
 
-def is_rampable(model: Net) -> bool:
-    """Whether all columns are ramps, which two layers of relu can make."""
+def has_only_ramps(model: Net) -> bool:
+    """Whether all columns are ramps, which two ReLU layers can compute."""
     return all(isinstance(group, Ramps) for group in model.columns)

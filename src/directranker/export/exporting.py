@@ -1,14 +1,14 @@
-"""One call for every export: describe the ranker, write it, prove it on real rows, then put it in its place.
+"""One call for every export: describe the ranker, write the files, verify the scores, then create the folder.
 
-| to | files | proved by |
+| to | files | verified by |
 |---|---|---|
 | `onnx` | `model.onnx` | onnxruntime |
-| `c` | `NAME.h`, `NAME.c` | the C compiler, where there is one |
+| `c` | `NAME.h`, `NAME.c` | the C compiler, if there is one |
 | `solr` | `features.json`, `model.json` | Solr's rules, computed in float32 |
 | `elasticsearch` | `features.json`, `model.json` | the plugin's rules, computed in float32 |
-| `elasticsearch-ranklib` | the same, trees in RankLib's text | the same |
+| `elasticsearch-ranklib` | the same, trees in RankLib's format | the same |
 
-Each folder has a `parity.json` too, which tells how near the scores are.
+Each folder also has a `parity.json` with the largest difference of the scores.
 
 >>> import tempfile
 >>> from directranker.data.synthetic import example_dataset
@@ -29,10 +29,9 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from directranker.arrays import Features, IntArray
 from directranker.data.checking import as_features
@@ -40,13 +39,13 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.files import check_writable_parent, write_folder_atomically
 from directranker.description.model import Model
 from directranker.errors import ExportError
-from directranker.export.c import c_compiler, c_files, compiled_scores
-from directranker.export.c_source import signature_name
-from directranker.export.elasticsearch import elasticsearch_files
-from directranker.export.engines import elasticsearch_scores, solr_scores
-from directranker.export.onnx import onnx_bytes, onnx_scores
+from directranker.export.c import compile_and_score, find_c_compiler, write_c
+from directranker.export.c_source import to_identifier
+from directranker.export.elasticsearch import write_elasticsearch
+from directranker.export.engines import score_elasticsearch, score_solr
+from directranker.export.onnx import score_onnx, write_onnx
 from directranker.export.parity import Parity, check_parity
-from directranker.export.solr import solr_files
+from directranker.export.solr import write_solr
 from directranker.rankers import Ranker
 from directranker.suggestions import describe_unknown_name
 
@@ -54,146 +53,152 @@ __all__ = ["TARGETS", "export_ranker"]
 
 
 @dataclass(frozen=True)
-class Written:
-    """The files of an export by name, and how the other side scores rows."""
+class Export:
+    """The files of an export by name, and a function that scores rows as the target does."""
 
     files: dict[str, bytes]
     score: Callable[[Features], NDArray[np.floating]] | None
-    """None where nothing is there to compute it."""
+    """None if no program is available to compute the scores."""
     checked_by: str
-    takes_missing: bool = True
+    supports_missing: bool = True
 
 
 def export_ranker(
-    ranker: Ranker, path: str | Path, *, to: str, rows: Any, name: str = "", overwrite: bool = False
+    ranker: Ranker,
+    path: str | Path,
+    *,
+    to: str,
+    rows: RankingDataset | ArrayLike,
+    name: str = "",
+    overwrite: bool = False,
 ) -> Parity:
-    """Write a fitted ranker for another program, if that scores these rows as the ranker does.
+    """Export a fitted ranker to another program, if it scores these rows as the ranker does.
 
     Parameters
     ----------
     ranker
-        Any fitted ranker; an `Ensemble` whose members see documents by themselves.
+        Any fitted ranker; an `Ensemble` if its members score each document independently.
     path
-        The folder to write.
+        The output folder.
     to
         `"onnx"`, `"c"`, `"solr"`, `"elasticsearch"` or `"elasticsearch-ranklib"`.
     rows
-        Real documents to compare scores on: a `RankingDataset`, or features as one list.
+        Documents to compare scores on: a `RankingDataset`, or the features of one query.
     name
-        What the model is called; else the folder's name.
+        The name of the model; by default, that of the folder.
     overwrite
-        Replace a folder that is there.
+        Whether to replace an existing folder.
 
     """
     if to not in TARGETS:
-        raise ValueError(describe_unknown_name("export", to, TARGETS))
+        raise ValueError(describe_unknown_name("target", to, TARGETS))
     if Path(path).exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; choose another name or ask to overwrite it")
+        raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
     check_writable_parent(Path(path))
-    table, offsets = _rows(rows)
-    written = TARGETS[to](ranker._describe(), signature_name(name or Path(path).name))
-    parity = _proved(ranker, written, table, offsets)
+    table, offsets = _read_rows(rows)
+    export = TARGETS[to](ranker._describe(), to_identifier(name or Path(path).name))
+    parity = _verify(ranker, export, table, offsets)
     facts = {"to": to, **asdict(parity)}
     if not parity.n_documents:
-        facts["largest_difference"] = None  # JSON has no nan
+        facts["largest_difference"] = None  # NaN, which JSON cannot store
     report = json.dumps(facts, indent=1, allow_nan=False)
     with write_folder_atomically(path, overwrite=overwrite) as temporary:
-        for file, content in {**written.files, "parity.json": report.encode()}.items():
+        for file, content in {**export.files, "parity.json": report.encode()}.items():
             (temporary / file).write_bytes(content)
     return parity
 
 
-def _rows(rows: Any) -> tuple[Features, IntArray]:
+def _read_rows(rows: RankingDataset | ArrayLike) -> tuple[Features, IntArray]:
     if isinstance(rows, RankingDataset):
         table, offsets = np.asarray(rows.features), rows.offsets
     else:
         table = as_features(rows)
         offsets = np.array([0, len(table)])
     if not len(table):
-        raise ValueError("rows has no documents; give some to compare scores on")
+        raise ValueError("rows has no documents; give documents to compare scores on")
     return table, offsets
 
 
-def _proved(ranker: Ranker, written: Written, table: Features, offsets: IntArray) -> Parity:
-    if not written.takes_missing:
-        # Engines hand 0 to a model where a value is missing, so that is what is compared.
+def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) -> Parity:
+    if not export.supports_missing:
+        # Engines replace missing values by 0, so compare on those.
         table = np.nan_to_num(table, nan=0.0)
-    lists = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
-    expected = ranker.predict(lists)
+    documents = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
+    expected = ranker.predict(documents)
     if np.isnan(expected).any():
         row = int(np.argmax(np.isnan(expected)))
         raise ExportError(
-            f"the ranker's own score of row {row} is nan, so there is nothing to compare; give rows without "
-            "missing values, or train with a transform that takes them"
+            f"the ranker itself scores row {row} as NaN, so the export cannot be verified; give rows without "
+            "missing values, or train with a transform that supports them"
         )
-    if written.score is None:
-        return Parity(written.checked_by, 0, 0, float("nan"), 0)
+    if export.score is None:
+        return Parity(export.checked_by, 0, 0, float("nan"), 0)
     try:
-        return check_parity(expected, written.score(table), offsets, by=written.checked_by)
+        return check_parity(expected, export.score(table), offsets, by=export.checked_by)
     except ExportError as error:
-        if written.takes_missing:
+        if export.supports_missing:
             raise
         raise ExportError(
             f"{error}. Engines compute in float32, which is coarse far from 0: train with such features "
-            "moved nearer to 0, or export to 'onnx' or 'c'"
+            "shifted towards 0, or export to 'onnx' or 'c'"
         ) from None
 
 
-def _to_onnx(model: Model, name: str) -> Written:
-    content = onnx_bytes(model, name=name)
-    return Written({"model.onnx": content}, lambda table: onnx_scores(content, table), "onnxruntime")
+def _export_onnx(model: Model, name: str) -> Export:
+    content = write_onnx(model, name=name)
+    return Export({"model.onnx": content}, lambda table: score_onnx(content, table), "onnxruntime")
 
 
-def _to_c(model: Model, name: str) -> Written:
-    header, source = c_files(model, name=name)
+def _export_c(model: Model, name: str) -> Export:
+    header, source = write_c(model, name=name)
     files = {f"{name}.h": header.encode("ascii"), f"{name}.c": source.encode("ascii")}
-    compiler = c_compiler()
+    compiler = find_c_compiler()
     if compiler is None:
-        return Written(files, None, "nothing: there is no C compiler")
-    return Written(
+        return Export(files, None, "nothing (no C compiler found)")
+    return Export(
         files,
-        lambda table: compiled_scores(header, source, table, name=name, compiler=compiler),
+        lambda table: compile_and_score(header, source, table, name=name, compiler=compiler),
         f"the C compiler {compiler}",
     )
 
 
-def _to_solr(model: Model, name: str) -> Written:
-    features, written = solr_files(model, name=name)
-    files = {"features.json": _json(features), "model.json": _json(written)}
+def _export_solr(model: Model, name: str) -> Export:
+    features, content = write_solr(model, name=name)
+    files = {"features.json": _dump_json(features), "model.json": _dump_json(content)}
     read = {file: json.loads(content) for file, content in files.items()}
-    return Written(
+    return Export(
         files,
-        lambda table: solr_scores(read["features.json"], read["model.json"], table),
+        lambda table: score_solr(read["features.json"], read["model.json"], table),
         "Solr's rules",
-        takes_missing=False,
+        supports_missing=False,
     )
 
 
-def _to_elasticsearch(model: Model, name: str, *, ranklib: bool = False) -> Written:
-    features, written = elasticsearch_files(model, name=name, ranklib=ranklib)
-    files = {"features.json": _json(features), "model.json": _json(written)}
+def _export_elasticsearch(model: Model, name: str, *, ranklib: bool = False) -> Export:
+    features, content = write_elasticsearch(model, name=name, ranklib=ranklib)
+    files = {"features.json": _dump_json(features), "model.json": _dump_json(content)}
     read = json.loads(files["model.json"])
-    return Written(
+    return Export(
         files,
-        lambda table: elasticsearch_scores(read, model.feature_names, table),
+        lambda table: score_elasticsearch(read, model.feature_names, table),
         "the Elasticsearch plugin's rules",
-        takes_missing=False,
+        supports_missing=False,
     )
 
 
-def _to_ranklib(model: Model, name: str) -> Written:
-    return _to_elasticsearch(model, name, ranklib=True)
+def _export_ranklib(model: Model, name: str) -> Export:
+    return _export_elasticsearch(model, name, ranklib=True)
 
 
-def _json(value: Any) -> bytes:
+def _dump_json(value: object) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
 
 
-TARGETS: dict[str, Callable[[Model, str], Written]] = {
-    "onnx": _to_onnx,
-    "c": _to_c,
-    "solr": _to_solr,
-    "elasticsearch": _to_elasticsearch,
-    "elasticsearch-ranklib": _to_ranklib,
+TARGETS: dict[str, Callable[[Model, str], Export]] = {
+    "onnx": _export_onnx,
+    "c": _export_c,
+    "solr": _export_solr,
+    "elasticsearch": _export_elasticsearch,
+    "elasticsearch-ranklib": _export_ranklib,
 }
-"""What makes the files of each export."""
+"""The function that makes each export."""

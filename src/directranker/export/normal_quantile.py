@@ -1,6 +1,6 @@
-"""Φ⁻¹, the point of the normal distribution with a given probability below it, as two polynomials.
+"""Φ⁻¹, the quantile function of the normal distribution, as two polynomials.
 
-Other programs have no such function. In the middle Φ⁻¹(p) = q·P(q²) with q = p − ½; in the tails it is Q(t)
+Export targets have no such function. In the middle Φ⁻¹(p) = q·P(q²) with q = p − ½; in the tails it is Q(t)
 with t = √(−2·log p), as in Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.22. P and Q are
 Chebyshev interpolations of SciPy's function, written in a variable from −1 to 1.
 
@@ -15,63 +15,70 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from directranker.arrays import FloatArray
 from directranker.encoding.quantile_normal import MIN_PROBABILITY
 
-__all__ = ["MIDDLE", "MIN_PROBABILITY", "Interpolation", "middle", "normal_quantile", "tail"]
+__all__ = [
+    "MIDDLE",
+    "MIN_PROBABILITY",
+    "Interpolation",
+    "interpolate_middle",
+    "interpolate_tail",
+    "normal_quantile",
+]
 
-Vector = NDArray[np.float64]
 MIDDLE = 0.4
-"""How far from ½ the middle reaches."""
+"""The middle is where |p − ½| is at most this."""
 DEGREE = 18
 
 
 @dataclass(frozen=True)
 class Interpolation:
-    """A polynomial in (x − centre)·factor, its coefficients from the constant on."""
+    """A polynomial in (x − centre)·factor, with coefficients in ascending order."""
 
     centre: float
     factor: float
     coefficients: tuple[float, ...]
 
-    def __call__(self, x: Vector) -> Vector:
-        """The polynomial's value."""
-        values: Vector = Polynomial(self.coefficients)((x - self.centre) * self.factor)
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Evaluate the polynomial."""
+        values: FloatArray = Polynomial(self.coefficients)((x - self.centre) * self.factor)
         return values
 
 
 @cache
-def middle() -> Interpolation:
-    """P, of q² up to MIDDLE²."""
+def interpolate_middle() -> Interpolation:
+    """Interpolate P, as a function of q² from 0 to MIDDLE²."""
 
-    def ratio(square: Vector) -> Vector:
+    def ratio(square: FloatArray) -> FloatArray:
         root = np.sqrt(np.maximum(square, 1e-12))
         return np.asarray(ndtri(0.5 + root) / root)
 
-    return _interpolation(ratio, 0.0, MIDDLE**2)
+    return _interpolate(ratio, 0.0, MIDDLE**2)
 
 
 @cache
-def tail() -> Interpolation:
-    """Q, of √(−2·log p) for p from the lowest probability up to ½ − MIDDLE."""
+def interpolate_tail() -> Interpolation:
+    """Interpolate Q, as a function of √(−2·log p) for p from MIN_PROBABILITY to ½ − MIDDLE."""
     ends = np.sqrt(-2 * np.log([0.5 - MIDDLE, MIN_PROBABILITY * 0.99]))
-    return _interpolation(lambda t: np.asarray(ndtri(np.exp(-t * t / 2))), float(ends[0]), float(ends[1]))
+    return _interpolate(lambda t: np.asarray(ndtri(np.exp(-t * t / 2))), float(ends[0]), float(ends[1]))
 
 
-def normal_quantile(p: Vector) -> Vector:
-    """Φ⁻¹ by the two polynomials, for p from the lowest probability to 1 less it."""
+def normal_quantile(p: FloatArray) -> FloatArray:
+    """Evaluate Φ⁻¹ by the two polynomials, for p from MIN_PROBABILITY to 1 − MIN_PROBABILITY."""
     q = p - 0.5
     t = np.sqrt(-2 * np.log(np.minimum(p, 1 - p)))
-    return np.where(np.abs(q) <= MIDDLE, q * middle()(q * q), np.copysign(tail()(t), q))
+    return np.where(
+        np.abs(q) <= MIDDLE, q * interpolate_middle()(q * q), np.copysign(interpolate_tail()(t), q)
+    )
 
 
-def _interpolation(function: Callable[[Vector], Any], low: float, high: float) -> Interpolation:
+def _interpolate(function: Callable[[FloatArray], FloatArray], low: float, high: float) -> Interpolation:
     series = Chebyshev.interpolate(function, DEGREE, domain=[low, high])
     plain = Chebyshev(series.coef).convert(kind=Polynomial)
     return Interpolation((low + high) / 2, 2 / (high - low), tuple(map(float, plain.coef)))

@@ -1,14 +1,14 @@
-"""A ranker as an ONNX graph: features in, scores out, the transform inside.
+"""A ranker as an ONNX graph from features to scores, the feature transform included.
 
-Input `features` is float32 (n_documents, n_features) with any number of documents, output `scores` float32
-(n_documents,). Operators are those of opset 20 (and 3 of ai.onnx.ml for trees).
+The input `features` is float32 (n_documents, n_features) with any number of documents, the output `scores`
+float32 (n_documents,). The graph uses opset 20, and opset 3 of ai.onnx.ml for trees.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> data = example_dataset()
 >>> ranker = RankSVM().fit(data)
->>> graph = onnx_bytes(ranker._describe(), name="svm")
->>> bool(abs(onnx_scores(graph, data.features) - ranker.predict(data)).max() < 1e-5)
+>>> graph = write_onnx(ranker._describe(), name="svm")
+>>> bool(abs(score_onnx(graph, data.features) - ranker.predict(data)).max() < 1e-5)
 True
 """
 
@@ -21,17 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker._version import __version__
-from directranker.arrays import Features
+from directranker.arrays import Features, Float32Array
 from directranker.description.model import LayerNorm, Model, Net, Tree, Trees
-from directranker.export.onnx_columns import encoded
+from directranker.export.onnx_columns import add_columns
 from directranker.export.onnx_graph import Graph
-from directranker.export.thresholds import at_most_float32
+from directranker.export.thresholds import round_down_float32
 
-__all__ = ["OPSET", "TREE_OPSET", "onnx_bytes", "onnx_scores"]
+__all__ = ["OPSET", "TREE_OPSET", "score_onnx", "write_onnx"]
 
-Floats = NDArray[np.float32]
 OPSET, TREE_OPSET = 20, 3
-IR_VERSION = 10  # the oldest that knows these operators, so that older runtimes read it
+IR_VERSION = 10  # the oldest with these operators, so that older runtimes can read it
 OPERATORS = {
     "relu": "Relu",
     "tanh": "Tanh",
@@ -44,16 +43,16 @@ OPERATORS = {
 }
 
 
-def onnx_bytes(model: Model, *, name: str, metadata: dict[str, str] | None = None) -> bytes:
-    """The graph as the bytes of an ONNX file."""
-    onnx = _package("onnx")
+def write_onnx(model: Model, *, name: str, metadata: dict[str, str] | None = None) -> bytes:
+    """Write a model as the bytes of an ONNX file."""
+    onnx = _import_package("onnx")
     graph = Graph()
     if isinstance(model, Net):
-        _net(graph, model)
+        _add_net(graph, model)
     else:
-        _trees(graph, model)
+        _add_trees(graph, model)
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
-    made = helper.make_graph(
+    proto = helper.make_graph(
         graph.nodes,
         name,
         [helper.make_tensor_value_info("features", kind, ["n_documents", len(model.feature_names)])],
@@ -62,7 +61,7 @@ def onnx_bytes(model: Model, *, name: str, metadata: dict[str, str] | None = Non
     )
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREE_OPSET)]
     built = helper.make_model(
-        made,
+        proto,
         opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="directranker",
@@ -74,59 +73,61 @@ def onnx_bytes(model: Model, *, name: str, metadata: dict[str, str] | None = Non
     return content
 
 
-def onnx_scores(content: bytes, table: Features) -> Floats:
-    """The scores that onnxruntime gives."""
-    runtime = _package("onnxruntime")
+def score_onnx(content: bytes, table: Features) -> Float32Array:
+    """Score a table with onnxruntime."""
+    runtime = _import_package("onnxruntime")
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    scores: Floats = session.run(["scores"], {"features": table})[0]
+    scores: Float32Array = session.run(["scores"], {"features": table})[0]
     return scores
 
 
-def _package(name: str) -> Any:
+def _import_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
         raise ImportError(f"{name} is not installed; pip install 'directranker[onnx]'") from None
 
 
-def _net(graph: Graph, model: Net) -> None:
-    held, places, by_column = encoded(graph, model.columns, n_features=len(model.feature_names))
-    for at, layer in enumerate(model.layers):
-        # The columns come group by group, so the first weights are brought into that order.
-        weight = layer.weight[:, places] if at == 0 else layer.weight
-        held = _sums(graph, held, weight, layer.bias, by_column)
+def _add_net(graph: Graph, model: Net) -> None:
+    values, places, by_column = add_columns(graph, model.columns, n_features=len(model.feature_names))
+    for index, layer in enumerate(model.layers):
+        # The columns come group by group; reorder the first weights in the same way.
+        weight = layer.weight[:, places] if index == 0 else layer.weight
+        values = _add_linear(graph, values, weight, layer.bias, by_column)
         if layer.normalisation is not None:
-            held, by_column = graph.add("Transpose", held) if by_column else held, False
-            held = _normalised(graph, held, layer.normalisation)
-        held = _activated(graph, held, layer.activation)
-    _head(graph, held, model.head if model.layers else model.head[places], by_column)
+            values, by_column = graph.add("Transpose", values) if by_column else values, False
+            values = _add_normalisation(graph, values, layer.normalisation)
+        values = _add_activation(graph, values, layer.activation)
+    _add_head(graph, values, model.head if model.layers else model.head[places], by_column)
 
 
-def _sums(graph: Graph, held: str, weight: Floats, bias: Floats, by_column: bool) -> str:
+def _add_linear(graph: Graph, values: str, weight: Float32Array, bias: Float32Array, by_column: bool) -> str:
     if by_column:
-        return graph.add("Gemm", graph.constant(weight), held, graph.constant(bias[:, None]))
-    return graph.add("Gemm", held, graph.constant(weight), graph.constant(bias), transB=1)
+        return graph.add("Gemm", graph.constant(weight), values, graph.constant(bias[:, None]))
+    return graph.add("Gemm", values, graph.constant(weight), graph.constant(bias), transB=1)
 
 
-def _normalised(graph: Graph, held: str, norm: LayerNorm) -> str:
+def _add_normalisation(graph: Graph, values: str, norm: LayerNorm) -> str:
     scale, bias = graph.constant(norm.weight), graph.constant(norm.bias)
-    return graph.add("LayerNormalization", held, scale, bias, axis=-1, epsilon=norm.epsilon)
+    return graph.add("LayerNormalization", values, scale, bias, axis=-1, epsilon=norm.epsilon)
 
 
-def _activated(graph: Graph, held: str, activation: str) -> str:
+def _add_activation(graph: Graph, values: str, activation: str) -> str:
     if activation == "silu":
-        return graph.add("Mul", held, graph.add("Sigmoid", held))
+        return graph.add("Mul", values, graph.add("Sigmoid", values))
     if activation == "leaky_relu":
-        return graph.add("LeakyRelu", held, alpha=0.01)
-    return held if activation == "identity" else graph.add(OPERATORS[activation], held)
+        return graph.add("LeakyRelu", values, alpha=0.01)
+    return values if activation == "identity" else graph.add(OPERATORS[activation], values)
 
 
-def _head(graph: Graph, held: str, head: NDArray[Any], by_column: bool) -> None:
+def _add_head(graph: Graph, values: str, head: NDArray[Any], by_column: bool) -> None:
     is_wide = head.dtype == np.float64
     if is_wide:
-        held = graph.cast(held, np.float64)
-    # As a row or column: a vector is another case to each runtime, and has been computed wrongly by one.
-    factors = (graph.constant(head[None, :]), held) if by_column else (held, graph.constant(head[:, None]))
+        values = graph.cast(values, np.float64)
+    # A matrix of one row or column: one runtime has a bug with vectors.
+    factors = (
+        (graph.constant(head[None, :]), values) if by_column else (values, graph.constant(head[:, None]))
+    )
     product, ones = graph.add("MatMul", *factors), graph.constant(np.array([0 if by_column else 1]))
     if is_wide:
         graph.cast(graph.add("Squeeze", product, ones), np.float32, output="scores")
@@ -134,12 +135,12 @@ def _head(graph: Graph, held: str, head: NDArray[Any], by_column: bool) -> None:
         graph.add("Squeeze", product, ones, output="scores")
 
 
-def _trees(graph: Graph, model: Trees) -> None:
+def _add_trees(graph: Graph, model: Trees) -> None:
     attributes: dict[str, Any] = {}
     for number, tree in enumerate(model.trees):
-        for name, values in _tree_attributes(tree, number).items():
+        for name, values in _build_tree(tree, number).items():
             attributes.setdefault(name, []).extend(values)
-    # In float64 the sums are LightGBM's own.
+    # Sums in float64, as in LightGBM.
     doubles = {
         f"{name}_as_tensor": graph.tensor(np.array(attributes.pop(name), dtype=np.float64))
         for name in ("nodes_values", "target_weights")
@@ -151,11 +152,11 @@ def _trees(graph: Graph, model: Trees) -> None:
     graph.add("Squeeze", scores, graph.constant(np.array([1])), output="scores")
 
 
-def _tree_attributes(tree: Tree, number: int) -> dict[str, list[Any]]:
-    """A tree as `TreeEnsembleRegressor` takes it: its nodes, then its leaves."""
+def _build_tree(tree: Tree, number: int) -> dict[str, list[Any]]:
+    """Return a tree as attributes of `TreeEnsembleRegressor`: its nodes, then its leaves."""
     n_nodes, num_leaves = len(tree.feature), len(tree.value)
     blank = [0] * num_leaves
-    # Leaf k is −k − 1 as a child.
+    # A child below 0 is the leaf −child − 1.
     left, right = (
         np.where(children < 0, n_nodes - children - 1, children).tolist()
         for children in (tree.left, tree.right)
@@ -165,7 +166,7 @@ def _tree_attributes(tree: Tree, number: int) -> dict[str, list[Any]]:
         "nodes_nodeids": list(range(n_nodes + num_leaves)),
         "nodes_featureids": [*tree.feature.tolist(), *blank],
         "nodes_modes": ["BRANCH_LEQ"] * n_nodes + ["LEAF"] * num_leaves,
-        "nodes_values": [*at_most_float32(tree.threshold).tolist(), *blank],
+        "nodes_values": [*round_down_float32(tree.threshold).tolist(), *blank],
         "nodes_truenodeids": [*left, *blank],
         "nodes_falsenodeids": [*right, *blank],
         "nodes_missing_value_tracks_true": [*map(int, tree.missing_left), *blank],

@@ -1,10 +1,10 @@
-"""Does the other side score as we do? The largest difference, and the order of every query.
+"""Check that an export scores and ranks as the ranker does.
 
-A document's difference is relative to its score, or to the median size of all scores where that is larger:
-a score near 0 is what large parts leave over, so it is no measure of them. A document with a huge score
-loosens nothing for the others. Sums in float32 depend on their order in the last bits, so documents whose
-scores lie within 2⁻¹⁸ of that measure are a near tie, which may come out in either order and is counted; any
-other pair that changes its order is an error.
+A document's difference is relative to its score, or to the median magnitude of all scores where that is
+larger: a score near 0 may be the difference of large terms. A huge score does not loosen the tolerance of
+other documents. The last bits of a float32 sum depend on the order of its terms, so two documents whose
+scores differ by less than 2⁻¹⁸ of that scale are a near tie. A near tie may change its order, and is counted;
+any other pair that does is an error.
 
 >>> parity = check_parity(np.array([2.0, 1.0]), np.array([2.0, 1.0 + 3e-6]), np.array([0, 2]), by="hand")
 >>> parity.n_documents, round(parity.largest_difference * 1e6, 3), parity.swapped_near_ties
@@ -19,56 +19,56 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.errors import ExportError
 
 __all__ = ["Parity", "check_parity"]
 
-MOST = 1e-5
+MAX_DIFFERENCE = 1e-5
 NEAR_TIE = 2.0**-18
 
 
 @dataclass(frozen=True)
 class Parity:
-    """What was found when an export was compared with the ranker itself."""
+    """The result of comparing the scores of an export with those of the ranker."""
 
     checked_by: str
     n_documents: int
     n_queries: int
     largest_difference: float
-    """Relative to a document's score, or to the median size of all scores where that is larger."""
+    """Relative to a document's score, or to the median magnitude of all scores where that is larger."""
     swapped_near_ties: int
-    """Documents that come before another one whose score is the same but for rounding."""
+    """Documents that swapped with one whose score is equal except for rounding."""
 
 
 def check_parity(
     expected: NDArray[np.floating], found: NDArray[np.floating], offsets: IntArray, *, by: str
 ) -> Parity:
-    """Compare scores, query by query; an `ExportError` where they differ by more than rounding."""
+    """Compare scores query by query; raise `ExportError` if they differ by more than rounding."""
     ours, theirs = expected.astype(np.float64), found.astype(np.float64)
     if ours.shape != theirs.shape:
-        raise ExportError(f"the export gives scores of shape {theirs.shape} by {by}, not {ours.shape}")
-    sizes = _sizes(ours)
-    differences = np.abs(ours - theirs) / sizes
-    if not (differences <= MOST).all():  # so for NaN
-        row = int(np.argmax(~(differences <= MOST)))
+        raise ExportError(f"the export returns scores of shape {theirs.shape} by {by}, expected {ours.shape}")
+    scales = _compute_scales(ours)
+    differences = np.abs(ours - theirs) / scales
+    if not (differences <= MAX_DIFFERENCE).all():  # True also for NaN
+        row = int(np.argmax(~(differences <= MAX_DIFFERENCE)))
         raise ExportError(
             f"the export is not exact: row {row} scores {theirs[row]:.9g} by {by} and {ours[row]:.9g} here, "
-            f"where a difference of {MOST * sizes[row]:.1e} is allowed; nothing is written"
+            f"more than the tolerance of {MAX_DIFFERENCE * scales[row]:.1e}; nothing is written"
         )
     ties = 0
     for number, (start, stop) in enumerate(pairwise(offsets)):
         rows = slice(start, stop)
-        if _n_swapped(ours[rows], theirs[rows], NEAR_TIE / 2 * sizes[rows]):
-            raise ExportError(f"the export ranks query {number} otherwise by {by}; nothing is written")
-        ties += _n_swapped(ours[rows], theirs[rows], np.zeros(stop - start))
+        if _count_swapped(ours[rows], theirs[rows], NEAR_TIE / 2 * scales[rows]):
+            raise ExportError(f"the export ranks query {number} differently by {by}; nothing is written")
+        ties += _count_swapped(ours[rows], theirs[rows], np.zeros(stop - start))
     return Parity(by, len(ours), len(offsets) - 1, float(differences.max(initial=0.0)), ties)
 
 
-def _sizes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the difference of each document is measured by.
+def _compute_scales(scores: FloatArray) -> FloatArray:
+    """Compute the scale that each document's difference is relative to.
 
-    >>> _sizes(np.array([0.0, 0.1, -2.0, 3.0, 1e9])).tolist()
+    >>> _compute_scales(np.array([0.0, 0.1, -2.0, 3.0, 1e9])).tolist()
     [2.5, 2.5, 2.5, 3.0, 1000000000.0]
     """
     sizes = np.abs(scores)
@@ -76,13 +76,13 @@ def _sizes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(sizes, typical)
 
 
-def _n_swapped(ours: NDArray[np.float64], theirs: NDArray[np.float64], slack: NDArray[np.float64]) -> int:
-    """How many documents now come before one that was better by more than the slack of both.
+def _count_swapped(ours: FloatArray, theirs: FloatArray, slack: FloatArray) -> int:
+    """Count the documents that now precede one that was better by more than the slack of both.
 
-    The slack must not grow faster than the score does, so that both ends of it have the order of the scores.
+    The slack must grow more slowly than the score, so that score ± slack keep the order of the scores.
     """
     order = np.argsort(-ours, kind="stable")
     ours, theirs, slack = ours[order], theirs[order], slack[order]
     lowest_so_far = np.minimum.accumulate(np.concatenate([[np.inf], theirs]))
-    n_better = np.searchsorted(slack - ours, -ours - slack)  # documents that are surely above this one
+    n_better = np.searchsorted(slack - ours, -ours - slack)  # documents above this one beyond the slack
     return int(np.sum(theirs > lowest_so_far[n_better]))

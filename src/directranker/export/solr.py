@@ -1,17 +1,17 @@
-"""A ranker for Solr's learning-to-rank module: `features.json` for its feature store, `model.json`.
+"""A ranker for Solr's learning-to-rank module: `features.json` for its feature store, and `model.json`.
 
 Linear rankers become a `LinearModel`, nets a `NeuralNetworkModel`, trees a `MultipleAdditiveTreesModel`.
-Standardised features get a `StandardNormalizer`. Piecewise-linear encoding has none, but a bin's filling is
-relu(1 − relu(1 − u)) with u = (x − low)/(high − low), so two more layers make it, exactly. There a normaliser
-takes an edge off where bins are narrow far from 0: x / (high − low) would lose what they tell apart.
+Standardised features get a `StandardNormalizer`. Piecewise-linear bins have no normaliser, but a bin equals
+relu(1 − relu(1 − u)) with u = (x − low)/(high − low), that is, two more layers. Where bins are narrow and far
+from 0, a normaliser first subtracts a bin edge, because x / (high − low) would lose digits.
 
-A feature is stored as a `FieldValueFeature` of its own name, to be replaced by what computes it.
+Each feature is stored as a `FieldValueFeature` of its name; replace it by the class that computes it.
 
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> model = RankSVM(transform="standard").fit(example_dataset())._describe()
->>> features, written = solr_files(model, name="svm")
->>> written["class"], len(written["params"]["weights"]), features[0]["class"]
+>>> features, content = write_solr(model, name="svm")
+>>> content["class"], len(content["params"]["weights"]), features[0]["class"]
 ('org.apache.solr.ltr.model.LinearModel', 20, 'org.apache.solr.ltr.feature.FieldValueFeature')
 """
 
@@ -21,26 +21,25 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import IntArray
+from directranker.arrays import FloatArray, IntArray
 from directranker.description.columns import Copies, Ramps, Rescaled
 from directranker.description.model import Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError
 from directranker.export.engine_models import (
     Norms,
+    check_missing_marks,
+    check_rescaled_once,
     check_trees,
-    is_rampable,
-    linear_parts,
-    plain,
-    refuse_missing_marks,
-    refuse_rescaled_twice,
-    refuse_transform,
-    rescaled_by,
+    has_only_ramps,
+    round_float32,
+    round_norms,
+    to_linear,
+    transform_error,
 )
-from directranker.export.thresholds import before_slack
+from directranker.export.thresholds import subtract_slack
 
-__all__ = ["solr_files"]
+__all__ = ["write_solr"]
 
 PACKAGE = "org.apache.solr.ltr"
 ACTIVATIONS = {
@@ -50,12 +49,12 @@ ACTIVATIONS = {
     "sigmoid": "sigmoid",
     "leaky_relu": "leakyrelu",
 }
-MAX_BINS = 4096  # the second layer of ramps has the square of it
-NARROWEST = 1 / float(np.finfo(np.float32).max)
+MAX_BINS = 4096  # the second layer of ramps has MAX_BINS² weights
+MIN_BIN_WIDTH = 1 / float(np.finfo(np.float32).max)
 
 
-def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What to upload to Solr: the features, and the model."""
+def write_solr(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Write the features and the model to upload to Solr."""
     store = f"{name}_features"
     features = [
         {
@@ -70,16 +69,16 @@ def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[s
     params: dict[str, Any]
     if isinstance(model, Trees):
         check_trees(model, "Solr")
-        kind, params = "MultipleAdditiveTreesModel", {"trees": _trees(model)}
-    elif not model.layers and not is_rampable(model):
-        weights, norms = linear_parts(model, "Solr")
-        named = zip(model.feature_names, map(plain, weights), strict=True)
+        kind, params = "MultipleAdditiveTreesModel", {"trees": _write_trees(model)}
+    elif not model.layers and not has_only_ramps(model):
+        weights, norms = to_linear(model, "Solr")
+        named = zip(model.feature_names, map(round_float32, weights), strict=True)
         kind, params = "LinearModel", {"weights": dict(named)}
     else:
         kind = "NeuralNetworkModel"
-        layers, norms = _layers(model)
+        layers, norms = _write_layers(model)
         params = {"layers": layers}
-    listed = [_feature(feature, norms.get(at)) for at, feature in enumerate(model.feature_names)]
+    listed = [_write_feature(feature, norms.get(at)) for at, feature in enumerate(model.feature_names)]
     return features, {
         "store": store,
         "name": name,
@@ -89,65 +88,67 @@ def solr_files(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[s
     }
 
 
-def _feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
+def _write_feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
     if norm is None:
         return {"name": name}
-    params = {"avg": str(plain(norm[0])), "std": str(plain(norm[1]))}
+    params = {"avg": str(round_float32(norm[0])), "std": str(round_float32(norm[1]))}
     return {"name": name, "norm": {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": params}}
 
 
-def _layers(model: Net) -> tuple[list[dict[str, Any]], Norms]:
-    refuse_missing_marks(model, "Solr")
+def _write_layers(model: Net) -> tuple[list[dict[str, Any]], Norms]:
+    check_missing_marks(model, "Solr")
     last = Layer(model.head[None, :].astype(np.float32), np.zeros(1, dtype=np.float32))
     layers = [*model.layers, last]
     norms: Norms = {}
-    if is_rampable(model) and model.columns:
-        ramps, places, norms = _ramp_layers(model)
+    if has_only_ramps(model) and model.columns:
+        ramps, places, norms = _build_ramp_layers(model)
         layers = [*ramps, replace(layers[0], weight=layers[0].weight[:, places]), *layers[1:]]
     else:
-        refuse_rescaled_twice(model, "Solr")
-        layers[0], norms = _on_features(layers[0], model)
-    return [_layer(layer) for layer in layers], norms
+        check_rescaled_once(model, "Solr")
+        layers[0], norms = _add_normalisers(layers[0], model)
+    return [_write_layer(layer) for layer in layers], norms
 
 
-def _on_features(layer: Layer, model: Net) -> tuple[Layer, Norms]:
-    """The first layer behind normalisers, and those."""
+def _add_normalisers(layer: Layer, model: Net) -> tuple[Layer, Norms]:
+    """Rewrite the first layer to take normalised features; return it and the normalisers."""
     weight = np.zeros((len(layer.weight), len(model.feature_names)))
     bias = layer.bias.astype(np.float64)
     norms: Norms = {}
     for group in model.columns:
-        own = layer.weight[:, group.indices].astype(np.float64)
+        weights = layer.weight[:, group.indices].astype(np.float64)
         if isinstance(group, Rescaled) and not group.logarithm:
-            of_group, shares, shifts = rescaled_by(group)
+            of_group, factors, shifts = round_norms(group)
             norms.update(of_group)
-            bias += own @ shifts
-            own *= shares
+            bias += weights @ shifts
+            weights *= factors
         elif not isinstance(group, Copies):
-            raise refuse_transform(group, "Solr")
-        weight[:, group.features] = own
+            raise transform_error(group, "Solr")
+        weight[:, group.features] = weights
     return replace(layer, weight=weight.astype(np.float32), bias=bias.astype(np.float32)), norms
 
 
-def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
-    """relu(1 − u) of every bin, then relu(1 − that); the columns that these are; what is taken off first."""
+def _build_ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
+    """Build the layers relu(1 − u) and relu(1 − that) of all bins; return them, their columns and norms."""
     (group,) = model.columns
-    assert isinstance(group, Ramps)  # noqa: S101 - is_rampable
+    assert isinstance(group, Ramps)  # noqa: S101 - has_only_ramps
     n_bins = len(group.features)
     if n_bins > MAX_BINS:
         raise ExportError(
-            f"{n_bins} bins would take a matrix of their square in Solr; train with transform='standard' or "
+            f"{n_bins} bins need a matrix of {n_bins}² weights in Solr; train with transform='standard' or "
             "fewer bins, or export to 'onnx' or 'c'"
         )
     width = group.high.astype(np.float64) - group.low
-    if width.min() < NARROWEST:
+    if width.min() < MIN_BIN_WIDTH:
         raise ExportError(
-            f"a bin is {width.min():.1g} wide, and float32, which Solr computes in, cannot divide by that; "
-            "train with that feature in a larger unit, or export to 'onnx' or 'c'"
+            f"a bin is {width.min():.1g} wide, too narrow to divide by in float32, which Solr computes in; "
+            "rescale that feature to larger values and train again, or export to 'onnx' or 'c'"
         )
     origin = np.zeros(len(model.feature_names))
     for feature in np.unique(group.features):
-        own = group.features == feature
-        origin[feature] = _origin(group.low[own].astype(np.float64), group.high[own].astype(np.float64))
+        of_feature = group.features == feature
+        origin[feature] = _select_origin(
+            group.low[of_feature].astype(np.float64), group.high[of_feature].astype(np.float64)
+        )
     slopes = np.zeros((n_bins, len(model.feature_names)), dtype=np.float32)
     slopes[np.arange(n_bins), group.features] = -1 / width
     ends = (group.high - origin[group.features]) / width
@@ -157,13 +158,13 @@ def _ramp_layers(model: Net) -> tuple[list[Layer], IntArray, Norms]:
     return [first, second], group.indices, norms
 
 
-def _origin(low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-    """0 or the edge from which no bin lies many of its own widths away, as float32 has seven digits.
+def _select_origin(low: FloatArray, high: FloatArray) -> float:
+    """Select 0 or the bin edge that minimises the distance of the farthest bin, relative to its width.
 
     >>> low, high = np.array([1e6, 1e6 + 4]), np.array([1e6 + 4, 2e6])
-    >>> _origin(low, high), _origin(low - 1e6, high - 1e6)
+    >>> _select_origin(low, high), _select_origin(low - 1e6, high - 1e6)
     (1000004.0, 4.0)
-    >>> _origin(np.array([-1e6]), np.array([1.0]))
+    >>> _select_origin(np.array([-1e6]), np.array([1.0]))
     0.0
     """
     candidates = np.concatenate([[0.0], low, high[-1:]])[:, None]  # (n_candidates, 1)
@@ -171,7 +172,7 @@ def _origin(low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
     return float(candidates[np.argmin((farthest / (high - low)).max(axis=1)), 0])
 
 
-def _layer(layer: Layer) -> dict[str, Any]:
+def _write_layer(layer: Layer) -> dict[str, Any]:
     if layer.normalisation is not None:
         raise ExportError(
             "Solr's NeuralNetworkModel has no layer normalisation; train with normalisation='batch' or None, "
@@ -183,29 +184,30 @@ def _layer(layer: Layer) -> dict[str, Any]:
             f"{', '.join(map(repr, ACTIVATIONS))}, or export to 'onnx' or 'c'"
         )
     return {
-        "matrix": [list(map(plain, row)) for row in layer.weight],
-        "bias": list(map(plain, layer.bias)),
+        "matrix": [list(map(round_float32, row)) for row in layer.weight],
+        "bias": list(map(round_float32, layer.bias)),
         "activation": ACTIVATIONS[layer.activation],
     }
 
 
-def _trees(model: Trees) -> list[dict[str, Any]]:
-    return [{"weight": "1", "root": _node(tree, model.feature_names)} for tree in model.trees]
+def _write_trees(model: Trees) -> list[dict[str, Any]]:
+    return [{"weight": "1", "root": _write_node(tree, model.feature_names)} for tree in model.trees]
 
 
-def _node(tree: Tree, names: tuple[str, ...]) -> dict[str, Any]:
-    leaves = [{"value": str(plain(value))} for value in tree.value]
+def _write_node(tree: Tree, names: tuple[str, ...]) -> dict[str, Any]:
+    leaves = [{"value": str(round_float32(value))} for value in tree.value]
     if not len(tree.feature):
         return leaves[0]
-    given, is_exact = before_slack(tree.threshold)
+    thresholds, is_exact = subtract_slack(tree.threshold)
     if not is_exact.all():
         raise ExportError(
             f"Solr adds 0.000001 to every threshold, so it cannot split at {tree.threshold[~is_exact][0]:g}; "
-            "train with that feature in a larger unit, or export to 'elasticsearch', 'onnx' or 'c'"
+            "rescale that feature to larger values and train again, or export to 'elasticsearch', 'onnx' "
+            "or 'c'"
         )
     nodes: list[dict[str, Any]] = [
-        {"feature": names[feature], "threshold": str(plain(threshold))}
-        for feature, threshold in zip(tree.feature, given, strict=True)
+        {"feature": names[feature], "threshold": str(round_float32(threshold))}
+        for feature, threshold in zip(tree.feature, thresholds, strict=True)
     ]
     for node, left, right in zip(nodes, tree.left, tree.right, strict=True):
         node["left"] = nodes[left] if left >= 0 else leaves[-left - 1]

@@ -1,18 +1,18 @@
-"""A fitted estimator as JSON and, beside it, arrays by name and long texts by file.
+"""The state of a fitted estimator as JSON, with arrays and long texts stored beside it.
 
-An estimator says itself what its state is and takes it over again (`_fitted_state`, `_restore`). Here that
-state becomes entries that JSON holds, each with its kind:
+An estimator returns its state and restores it (`_fitted_state`, `_restore`). Each value of the state becomes
+a JSON entry with its kind:
 
-| entry | a value that is |
+| entry | value |
 |---|---|
 | `{"array": name}` | an array |
 | `{"net": prefix}` | a mapping of names to arrays |
 | `{"trees": file}` | a `ModelText` |
 | `{"history": rows, "of": record}` | a list of training records |
 | `{"transform": …}`, `{"rankers": […]}` | an estimator, a list of rankers |
-| `{"value": …}` | anything else that JSON holds |
+| `{"value": …}` | any other JSON value |
 
-Classes are looked up by name among the registered rankers and our transforms; no other name is imported.
+Classes are looked up by name among the registered rankers and our transforms; nothing else is imported.
 """
 
 from __future__ import annotations
@@ -31,47 +31,51 @@ from directranker.rankers.registry import find_ranker_class, find_registered_nam
 from directranker.rankers.rounds import RoundRecord
 from directranker.training.records import EpochRecord
 
-__all__ = ["Parts", "decode_estimator", "encode_estimator", "json_value", "known_class"]
+__all__ = ["TREES", "Contents", "decode_estimator", "encode_estimator", "find_class", "json_value"]
 
 TREES = "trees{}.txt"
 TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {one.__name__: one for one in TRANSFORMS.values()}
-RECORDS: dict[str, type[Any]] = {one.__name__: one for one in (EpochRecord, RoundRecord)}
+RECORDS: dict[str, type[EpochRecord | RoundRecord]] = {
+    one.__name__: one for one in (EpochRecord, RoundRecord)
+}
+Entry = dict[str, Any]
+"""A JSON object that describes a value or an estimator."""
 
 
-class Parts(NamedTuple):
-    """What stands beside the header: arrays by name, texts by file, and the classes that are trusted."""
+class Contents(NamedTuple):
+    """The contents beside the header: arrays by name, texts by file, and the trusted classes."""
 
     arrays: dict[str, NDArray[Any]]
     texts: dict[str, str]
     trust: Sequence[type] = ()
 
 
-def encode_estimator(estimator: Any, prefix: str, parts: Parts) -> dict[str, Any]:
-    """What JSON holds of a fitted estimator; arrays go to `parts` under their names behind the prefix."""
-    name, known = _known_name(estimator)
-    if not known:
+def encode_estimator(estimator: Ranker | FeatureTransform, prefix: str, contents: Contents) -> Entry:
+    """Encode a fitted estimator as JSON; add its arrays, with prefixed names, and its texts to `contents`."""
+    name = _find_name(estimator)
+    if name is None:
         raise TypeError(
             f"{type(estimator).__name__} is not registered with directranker, so it cannot be saved; "
-            "register a ranker by an entry point of the group 'directranker.rankers', and take one of "
+            "register a ranker by an entry point of the group 'directranker.rankers', and use one of "
             "directranker's transforms"
         )
-    is_ranker = isinstance(estimator, Ranker)
-    parameters = estimator._saved_parameters() if is_ranker else _changed_parameters(estimator)
-    state = estimator._fitted_state() if is_ranker else _fitted_attributes(estimator)
-    fitted = {key: _encode(value, f"{prefix}{key}", parts) for key, value in state.items()}
+    if isinstance(estimator, Ranker):
+        parameters, state = estimator._saved_parameters(), estimator._fitted_state()
+    else:
+        parameters, state = _select_changed_parameters(estimator), _select_fitted_attributes(estimator)
+    fitted = {key: _encode(value, f"{prefix}{key}", contents) for key, value in state.items()}
     return {"class": name, "parameters": parameters, "fitted": fitted}
 
 
-def _known_name(estimator: Any) -> tuple[str, bool]:
-    """The name that the header has of a class, and whether it is one that can be loaded again."""
+def _find_name(estimator: Ranker | FeatureTransform) -> str | None:
+    """Find the name that `find_class` resolves to the estimator's class, or None."""
     if isinstance(estimator, Ranker):
-        name = find_registered_name(type(estimator))
-        return name or "", name is not None
+        return find_registered_name(type(estimator))
     name = type(estimator).__name__
-    return name, TRANSFORM_CLASSES.get(name) is type(estimator)
+    return name if TRANSFORM_CLASSES.get(name) is type(estimator) else None
 
 
-def _fitted_attributes(estimator: Any) -> dict[str, Any]:
+def _select_fitted_attributes(estimator: object) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(estimator).items()
@@ -79,43 +83,43 @@ def _fitted_attributes(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _changed_parameters(transform: FeatureTransform) -> dict[str, Any]:
+def _select_changed_parameters(transform: FeatureTransform) -> dict[str, Any]:
     defaults = type(transform)().get_params(deep=False)
     parameters = transform.get_params(deep=False)
     return {name: value for name, value in parameters.items() if value != defaults[name]}
 
 
-def _encode(value: Any, name: str, parts: Parts) -> dict[str, Any]:
+def _encode(value: object, name: str, contents: Contents) -> Entry:
     encode = next(encode for is_kind, encode in _ENCODERS if is_kind(value))
-    return encode(value, name, parts)
+    return encode(value, name, contents)
 
 
-def _encode_text(value: ModelText, name: str, parts: Parts) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    file = TREES.format(f"-{len(parts.texts) + 1}" if parts.texts else "")
-    parts.texts[file] = str(value)
+def _encode_text(value: ModelText, _name: str, contents: Contents) -> Entry:
+    file = TREES.format(f"-{len(contents.texts) + 1}" if contents.texts else "")
+    contents.texts[file] = str(value)
     return {"trees": file}
 
 
-def _encode_array(value: NDArray[Any], name: str, parts: Parts) -> dict[str, Any]:
-    parts.arrays[name] = value
+def _encode_array(value: NDArray[Any], name: str, contents: Contents) -> Entry:
+    contents.arrays[name] = value
     return {"array": name}
 
 
-def _encode_arrays(value: Mapping[str, NDArray[Any]], name: str, parts: Parts) -> dict[str, Any]:
-    parts.arrays.update({f"{name}/{key}": array for key, array in value.items()})
+def _encode_arrays(value: Mapping[str, NDArray[Any]], name: str, contents: Contents) -> Entry:
+    contents.arrays.update({f"{name}/{key}": array for key, array in value.items()})
     return {"net": name}
 
 
-def _encode_transform(value: Any, name: str, parts: Parts) -> dict[str, Any]:
-    return {"transform": encode_estimator(value, f"{name}/", parts)}
+def _encode_transform(value: FeatureTransform, name: str, contents: Contents) -> Entry:
+    return {"transform": encode_estimator(value, f"{name}/", contents)}
 
 
-def _encode_rankers(value: list[Any], name: str, parts: Parts) -> dict[str, Any]:
-    return {"rankers": [encode_estimator(one, f"{name}/{i}/", parts) for i, one in enumerate(value)]}
+def _encode_rankers(value: Sequence[Ranker], name: str, contents: Contents) -> Entry:
+    return {"rankers": [encode_estimator(one, f"{name}/{i}/", contents) for i, one in enumerate(value)]}
 
 
-def _encode_history(value: list[Any], name: str, parts: Parts) -> dict[str, Any]:  # noqa: ARG001
-    # JSON has no nan, which stands where a metric counts no query.
+def _encode_history(value: Sequence[EpochRecord | RoundRecord], _name: str, _contents: Contents) -> Entry:
+    # JSON has no NaN, the value of a metric that counts no query.
     rows = [
         ["nan" if entry is not None and np.isnan(entry) else entry for entry in astuple(record)]
         for record in value
@@ -123,19 +127,19 @@ def _encode_history(value: list[Any], name: str, parts: Parts) -> dict[str, Any]
     return {"history": rows, "of": type(value[0]).__name__}
 
 
-def _encode_value(value: Any, name: str, parts: Parts) -> dict[str, Any]:  # noqa: ARG001
+def _encode_value(value: object, _name: str, _contents: Contents) -> Entry:
     return {"value": value.tolist() if isinstance(value, np.ndarray) else value}
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def _is_list_of(value: Any, kinds: tuple[type, ...]) -> bool:
+def _is_list_of(value: object, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, kinds) for one in value)
 
 
-_ENCODERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, Parts], dict[str, Any]]], ...] = (
+_ENCODERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, Contents], Entry]], ...] = (
     (lambda value: isinstance(value, ModelText), _encode_text),
     (lambda value: isinstance(value, np.ndarray) and value.dtype != object, _encode_array),
     (lambda value: isinstance(value, Mapping) and all(map(_is_array, value.values())), _encode_arrays),
@@ -146,8 +150,8 @@ _ENCODERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, Parts], dict[s
 )
 
 
-def known_class(name: str) -> type[Any]:
-    """The transform or the registered ranker of this name."""
+def find_class(name: str) -> type[Any]:
+    """Find the transform or the registered ranker of this name."""
     if name in TRANSFORM_CLASSES:
         return TRANSFORM_CLASSES[name]
     try:
@@ -156,41 +160,43 @@ def known_class(name: str) -> type[Any]:
         raise ValueError(f"no ranker {name!r} is registered; install the package that provides it") from None
 
 
-def decode_estimator(entry: Mapping[str, Any], prefix: str, parts: Parts) -> Any:
-    """The estimator that `encode_estimator` described; it checks itself what it takes over."""
-    kind, saved = known_class(entry["class"]), entry["parameters"]
+def decode_estimator(entry: Mapping[str, Any], prefix: str, contents: Contents) -> Any:
+    """Create the estimator that `encode_estimator` encoded; the estimator validates its own state."""
+    kind, saved = find_class(entry["class"]), entry["parameters"]
     is_ranker = issubclass(kind, Ranker)
-    estimator = kind._from_saved_parameters(saved, parts.trust) if is_ranker else kind(**saved)
+    estimator = kind._from_saved_parameters(saved, contents.trust) if is_ranker else kind(**saved)
     state = {}
     for key, value in entry["fitted"].items():
         if not key.endswith("_") or key.startswith("_"):
             raise ValueError(f"{key!r} is not the name of a fitted attribute")
-        state[key] = _decode(value, f"{prefix}{key}", parts)
+        state[key] = _decode(value, f"{prefix}{key}", contents)
     estimator._restore(state)
     return estimator
 
 
-def _decode(entry: Mapping[str, Any], name: str, parts: Parts) -> Any:
+def _decode(entry: Mapping[str, Any], name: str, contents: Contents) -> Any:
     (kind, content), *_ = entry.items()
     if kind == "value":
         return np.array(content, dtype=object) if name.endswith("feature_names_in_") else content
     if kind == "history":
         record = RECORDS[entry["of"]]
         return [record(*(np.nan if value == "nan" else value for value in row)) for row in content]
-    return _DECODERS[kind](content, name, parts)
+    return _DECODERS[kind](content, name, contents)
 
 
-def _decode_arrays(_content: Any, name: str, parts: Parts) -> dict[str, NDArray[Any]]:
-    own = f"{name}/"
-    return {key.removeprefix(own): array for key, array in parts.arrays.items() if key.startswith(own)}
+def _decode_arrays(_content: object, name: str, contents: Contents) -> dict[str, NDArray[Any]]:
+    prefix = f"{name}/"
+    return {
+        key.removeprefix(prefix): array for key, array in contents.arrays.items() if key.startswith(prefix)
+    }
 
 
-_DECODERS: dict[str, Callable[[Any, str, Parts], Any]] = {
-    "array": lambda content, _name, parts: parts.arrays[content],
+_DECODERS: dict[str, Callable[[Any, str, Contents], Any]] = {
+    "array": lambda content, _name, contents: contents.arrays[content],
     "net": _decode_arrays,
-    "trees": lambda content, _name, parts: ModelText(parts.texts[content]),
-    "rankers": lambda content, name, parts: [
-        decode_estimator(one, f"{name}/{i}/", parts) for i, one in enumerate(content)
+    "trees": lambda content, _name, contents: ModelText(contents.texts[content]),
+    "rankers": lambda content, name, contents: [
+        decode_estimator(one, f"{name}/{i}/", contents) for i, one in enumerate(content)
     ],
-    "transform": lambda content, name, parts: decode_estimator(content, f"{name}/", parts),
+    "transform": lambda content, name, contents: decode_estimator(content, f"{name}/", contents),
 }
