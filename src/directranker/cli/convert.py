@@ -55,9 +55,10 @@ def convert(
 
     Example: `directranker convert example train.parquet`
     """
+    from directranker.data.column_roles import ColumnRoles
     from directranker.data.formats import (
-        PARQUET_ENDINGS,
-        TEXT_ENDINGS,
+        PARQUET_EXTENSIONS,
+        TEXT_EXTENSIONS,
         ReadOptions,
         detect_format,
         write_dataset,
@@ -65,8 +66,8 @@ def convert(
 
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or pass --overwrite")
-    # `format_of` takes any existing folder for a saved one, also under the name of a file.
-    is_file_name = target.suffix.lower() in (*TEXT_ENDINGS, *PARQUET_ENDINGS, ".gz")
+    # `detect_format` treats any existing folder as a saved data set, even if it is named like a file.
+    is_file_name = target.suffix.lower() in (*TEXT_EXTENSIONS, *PARQUET_EXTENSIONS, ".gz")
     if is_file_name or detect_format(target) != "folder":
         check_output_file(target)
     else:

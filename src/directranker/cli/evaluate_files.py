@@ -26,6 +26,7 @@ from directranker.data.trec import judge_run
 if TYPE_CHECKING:
     from directranker.data.trec import JudgedRun
     from directranker.experiments.results import Comparison
+    from directranker.metrics import Rules as MetricRules
 
 __all__ = ["Rules", "compare_files", "read_judged_scores", "warn_if_constant"]
 
@@ -39,9 +40,12 @@ class Rules:
     threshold: float | None
 
     @property
-    def changes(self) -> dict[str, float]:
+    def changes(self) -> MetricRules:
         """The options that differ from the convention's."""
-        return {} if self.threshold is None else {"threshold": self.threshold}
+        changes: MetricRules = {}
+        if self.threshold is not None:
+            changes["threshold"] = self.threshold
+        return changes
 
     def __str__(self) -> str:
         relevant = "" if self.threshold is None else f", labels ≥ {self.threshold:g} relevant"

@@ -35,7 +35,7 @@ __all__ = ["TREES", "Contents", "decode_estimator", "encode_estimator", "find_cl
 
 TREES = "trees{}.txt"
 TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {one.__name__: one for one in TRANSFORMS.values()}
-RECORDS: dict[str, type[EpochRecord | RoundRecord]] = {
+RECORDS: dict[str, Callable[..., EpochRecord | RoundRecord]] = {
     one.__name__: one for one in (EpochRecord, RoundRecord)
 }
 Entry = dict[str, Any]
@@ -145,7 +145,7 @@ _ENCODERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, Contents], Ent
     (lambda value: isinstance(value, Mapping) and all(map(_is_array, value.values())), _encode_arrays),
     (lambda value: hasattr(value, "transform"), _encode_transform),
     (lambda value: _is_list_of(value, (Ranker,)), _encode_rankers),
-    (lambda value: _is_list_of(value, tuple(RECORDS.values())), _encode_history),
+    (lambda value: _is_list_of(value, (EpochRecord, RoundRecord)), _encode_history),
     (lambda value: True, _encode_value),  # noqa: ARG005
 )
 
