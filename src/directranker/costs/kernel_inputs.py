@@ -41,4 +41,5 @@ class CostBatch(NamedTuple):
 @inlined
 def is_skipped(layout: ClassLayout, batch: CostBatch, query: int) -> bool:
     """Whether a kernel over all pairs skips a query: it has a single class, or its pairs are sampled."""
-    return batch.n_draws[query] > 0 or layout.first[query + 1] - layout.first[query] < 2
+    skipped: bool = batch.n_draws[query] > 0 or layout.first[query + 1] - layout.first[query] < 2
+    return skipped

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from numbers import Integral
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 __all__ = ["validate_count", "validate_counts"]
 
@@ -34,9 +34,10 @@ def validate_counts(name: str, values: object, *, wanted: str) -> tuple[int, ...
     """
     # Bytes are no numbers, sets and mappings have no order.
     is_sequence = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
-    if not is_sequence or not all(map(_is_count, values)):
+    counts = list(cast(Iterable[object], values)) if is_sequence else []
+    if not is_sequence or not all(map(_is_count, counts)):
         raise ValueError(f"{name} is {values!r}; pass {wanted}")
-    return tuple(map(int, values))
+    return tuple(int(count) for count in counts if _is_count(count))
 
 
 def _is_count(value: object) -> TypeGuard[int]:
