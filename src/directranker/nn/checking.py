@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from numbers import Integral
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 __all__ = ["validate_count", "validate_counts"]
 
@@ -32,12 +32,12 @@ def validate_counts(name: str, values: object, *, wanted: str) -> tuple[int, ...
     Traceback (most recent call last):
     ValueError: input_shape is [1, 0]; pass the shape of a document
     """
-    # Bytes are not numbers; sets and mappings have no order.
-    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set):
-        items = list(values)
-        if all(map(_is_count, items)):
-            return tuple(map(int, items))
-    raise ValueError(f"{name} is {values!r}; pass {wanted}")
+    # Bytes are no numbers, sets and mappings have no order.
+    is_sequence = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    counts = list(cast(Iterable[object], values)) if is_sequence else []
+    if not is_sequence or not all(map(_is_count, counts)):
+        raise ValueError(f"{name} is {values!r}; pass {wanted}")
+    return tuple(int(count) for count in counts if _is_count(count))
 
 
 def _is_count(value: object) -> TypeGuard[int]:
