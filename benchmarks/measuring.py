@@ -60,7 +60,7 @@ def print_ratios(seconds: Mapping[str, list[float]], base: str, required: Mappin
 
 def describe_machine(*packages: str) -> str:
     """Describe the machine and the versions of the packages."""
-    cpu = platform.processor() or platform.describe_machine()
+    cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
         names = [line for line in info.read_text().splitlines() if line.startswith("model name")]

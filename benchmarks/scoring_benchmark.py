@@ -95,7 +95,8 @@ def _make_feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:
 
 def _score_by_torch(net: DirectRankerNet, X: NDArray[np.float32]) -> Tensor:
     with torch.no_grad():
-        return net(torch.from_numpy(X))
+        scores: Tensor = net(torch.from_numpy(X))
+    return scores
 
 
 if __name__ == "__main__":
