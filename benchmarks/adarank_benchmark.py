@@ -89,6 +89,7 @@ def main() -> None:
         f"{options.boosting_rounds} boosting rounds\n"
     )
     ranker = AdaRank(
+        metric="ndcg@10",  # binary gains, as in the literal implementation
         max_iter=options.boosting_rounds,
         tol=None,
         max_consecutive=None,

@@ -98,7 +98,7 @@ def _make_feature_net(hidden_layers: tuple[int, ...]) -> nn.Module:
 def _score_by_torch(net: DirectRankerNet, X: NDArray[np.float32]) -> Tensor:
     with torch.no_grad():
         scores: Tensor = net(torch.from_numpy(X))
-        return scores
+    return scores
 
 
 if __name__ == "__main__":

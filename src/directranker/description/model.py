@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.description.columns import Columns
 
@@ -39,7 +42,7 @@ class Net:
     columns: tuple[Columns, ...]
     n_columns: int
     layers: tuple[Layer, ...]
-    head: Float32Array | FloatArray
+    head: NDArray[np.float32 | np.float64]
     """float32 after layers; float64 in a linear ranker, which sums in float64."""
 
 
