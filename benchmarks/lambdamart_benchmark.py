@@ -27,7 +27,7 @@ from sklearn.base import clone
 from directranker import RankingDataset
 from directranker.rankers import LambdaMART
 from directranker.rankers.trees.boosting import SAMPLED_ROWS
-from directranker.rankers.trees.label_gains import label_gains
+from directranker.rankers.trees.label_gains import encode_labels
 
 from measuring import compare, machine
 from mslr_like import mslr_like
@@ -40,7 +40,7 @@ def bare_lightgbm(ranker: LambdaMART, train: RankingDataset, vali: RankingDatase
     """`lightgbm.train` with the parameters that `ranker` gives it."""
     parameters = ranker._lightgbm_parameters(0) | {
         "objective": "lambdarank",
-        "label_gain": label_gains(train.relevance)[1],
+        "label_gain": encode_labels(train.relevance)[1],
         "lambdarank_truncation_level": 10,
         "lambdarank_norm": False,
         "bin_construct_sample_cnt": SAMPLED_ROWS,  # LightGBM's default would be more work than ours does
