@@ -94,8 +94,8 @@ class Validation:
     def build(cls, features: EncodedFeatures, metric: Metric, seed: int) -> Validation:
         """Return the documents as they are; without queries, partition them into lists of about 100.
 
-        One list of thousands of documents has its first ten right after an epoch, whatever the others are.
-        The weight of a query is the mean over its documents.
+        In one list of thousands of documents, the first ten are right after one epoch, so the metric would
+        not improve. The weight of a query is the mean over its documents.
         """
         data = features.data
         weight = data.weight_of_rows if data.is_weighted else None

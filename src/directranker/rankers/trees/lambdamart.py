@@ -97,7 +97,7 @@ class LambdaMART(Ranker):
         - None: all pairs of a query have the same weight, and a query counts by the square root of its number
           of pairs, as in the DirectRanker's default; often better on small data.
 
-        NDCG always uses the gain 2^y − 1 of a label y, whatever the convention of the metric; the module
+        NDCG always uses the gain 2^y − 1 of a label y, in any convention of the metric; the module
         `label_gains` describes the gains of other labels than small grades.
     n_estimators, learning_rate
         The maximum number of trees, and the factor by which each is shrunk.
