@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from directranker.figures.palette import class_colours
 from directranker.figures.style import apply_style, create_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["draw_neighbours"]
 
 
 @apply_style
-def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str] | None = None) -> Figure:
+def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str] | None = None) -> Any:
     """Draw a panel for each list; `lists` are as returned by `Neighbours.to_dict`."""
     if not lists:
         raise ValueError("there are no lists to draw; pass at least one")
@@ -35,7 +31,7 @@ def draw_neighbours(lists: Sequence[Mapping[str, Any]], *, titles: Sequence[str]
     return figure
 
 
-def _draw_list(axes: Axes, one: Mapping[str, Any]) -> None:
+def _draw_list(axes: Any, one: Mapping[str, Any]) -> None:
     classes, steps = one["classes"], one["r"]
     ranks = range(1, len(steps) + 1)
     axes.plot(ranks, steps, color="#D5D8D6", linewidth=1, zorder=1)

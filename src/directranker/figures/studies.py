@@ -9,14 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from directranker.figures.palette import assign_colours
 from directranker.figures.style import FAINT, add_legend, apply_style, create_figure, halo
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["draw_studies"]
 
@@ -33,7 +29,7 @@ CLAIM_COLOUR = "#6A6F74"  # faint, but legible in small type
 
 
 @apply_style
-def draw_studies(points: Sequence[Mapping[str, Any]]) -> Figure:
+def draw_studies(points: Sequence[Mapping[str, Any]]) -> Any:
     """Draw a panel for each study; `points` are as in `sensitivity.json`."""
     studies = list(dict.fromkeys(point["study"] for point in points))
     if not studies:
@@ -51,7 +47,7 @@ def draw_studies(points: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _draw_study(
-    axes: Axes, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
+    axes: Any, study: str, points: Sequence[Mapping[str, Any]], colours: Mapping[str, str]
 ) -> None:
     title, label = TITLES.get(study, (study, study))
     axes.set(title=title, xlabel=label, ylabel="NDCG@20")
@@ -79,7 +75,7 @@ def _draw_study(
         _draw_claims(axes)
 
 
-def _draw_claims(axes: Axes) -> None:
+def _draw_claims(axes: Any) -> None:
     faint = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 3)), "zorder": 1}
     axes.axhline(CLAIMED_MIN_NDCG, **faint)
     axes.axvline(CLAIMED_AT_NOISE, **faint)

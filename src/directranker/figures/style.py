@@ -11,14 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from directranker.data.files import write_atomically
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patheffects import AbstractPathEffect
 
 __all__ = ["FAINT", "SUFFIXES", "add_legend", "apply_style", "create_figure", "halo", "save_figure"]
 
@@ -65,7 +60,7 @@ def apply_style(draw: Callable[P, Result]) -> Callable[P, Result]:
 
 def create_figure(
     n_rows: int, n_columns: int, *, size: tuple[float, float] = (4.6, 3.1)
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[Any, list[Any]]:
     """Create a figure and its axes in row order, `size` inches each, without global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
@@ -78,13 +73,13 @@ def create_figure(
     return figure, axes
 
 
-def add_legend(axes: Axes, **options: Any) -> None:
+def add_legend(axes: Any, **options: Any) -> None:
     """Add a legend with plain text: a `$` in a folder's name is not a formula."""
     for text in axes.legend(**options).get_texts():
         text.set_parse_math(False)
 
 
-def halo() -> list[AbstractPathEffect]:
+def halo() -> list[Any]:
     """Return `path_effects` that keep text on lines legible."""
     from matplotlib.patheffects import withStroke  # noqa: PLC0415 - slow to import
 
@@ -92,7 +87,7 @@ def halo() -> list[AbstractPathEffect]:
 
 
 @apply_style
-def save_figure(figure: Figure, path: str | Path) -> Path:
+def save_figure(figure: Any, path: str | Path) -> Path:
     """Write a figure as SVG or PNG, by the suffix of the path."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:

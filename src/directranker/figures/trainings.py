@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from directranker.experiments.results import Comparison, MetricResult
 from directranker.experiments.table_values import score_cell
 from directranker.figures.palette import COLOURS, assign_colours
 from directranker.figures.style import FAINT, add_legend, apply_style, create_figure, halo
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 __all__ = ["draw_learning_curves", "draw_score_against_time"]
 
 
 @apply_style
-def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *, title: str = "") -> Figure:
+def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *, title: str = "") -> Any:
     """Draw cost and validation metric by epoch; `trainings` are by name, such as their fold.
 
     >>> figure = draw_learning_curves({"Fold1": [{"epoch": 1, "cost": 0.7, "metric": None}]}, title="RankNet")
@@ -49,7 +45,7 @@ def draw_learning_curves(trainings: Mapping[str, Sequence[Mapping[str, Any]]], *
 
 
 @apply_style
-def draw_score_against_time(comparison: Comparison, metric: str) -> Figure:
+def draw_score_against_time(comparison: Comparison, metric: str) -> Any:
     """Draw a metric against training time, with standard errors; the best and tied rankers in colour."""
     figure, (axes,) = create_figure(1, 1, size=(7.2, 4.2))
     timed = [(one, one.timing) for one in comparison.rankers if one.timing is not None]
@@ -80,7 +76,7 @@ def draw_score_against_time(comparison: Comparison, metric: str) -> Figure:
     return figure
 
 
-def _draw_published(axes: Axes, measured: MetricResult, seconds: float) -> None:
+def _draw_published(axes: Any, measured: MetricResult, seconds: float) -> None:
     """Draw the published value beside the measured one, if they are comparable."""
     published = measured.published
     if published is None or not published.comparable:
@@ -90,7 +86,7 @@ def _draw_published(axes: Axes, measured: MetricResult, seconds: float) -> None:
     axes.plot([seconds] * 2, ends, linewidth=0.9, linestyle=(0, (2, 3)), markevery=[1], **style)
 
 
-def _label_points(axes: Axes, points: Sequence[tuple[str, float, float | None]]) -> None:
+def _label_points(axes: Any, points: Sequence[tuple[str, float, float | None]]) -> None:
     """Write each name beside its point without overlaps, best first; skip names without space."""
     scale = 72 / axes.figure.dpi  # from pixels to points
     positions = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from directranker.figures import (
     draw_learning_curves,
@@ -16,9 +16,6 @@ from directranker.figures import (
 from directranker.figures.style import SUFFIXES
 from directranker.report.contents import build_page_data
 from directranker.report.discovery import FoundResults, find_results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["write_figures"]
 
@@ -34,7 +31,7 @@ def write_figures(folder: str | Path, out: str | Path) -> list[Path]:
     ]
 
 
-def _draw_figures(found: FoundResults) -> Iterator[tuple[str, Figure]]:
+def _draw_figures(found: FoundResults) -> Iterator[tuple[str, Any]]:
     for one in found.comparisons:
         is_timed = any(ranker.timing for ranker in one.comparison.rankers)
         for metric in one.comparison.metrics if is_timed else ():
