@@ -164,7 +164,7 @@ def test_damaged_files_raise(name: str, data: RankingDataset, tmp_path: Path) ->
     ("change", "message"),
     [
         ({"format": "cake"}, "not the header of a model but of 'cake'"),
-        ({"version": 99}, "format version 99; this directranker reads version 2, update directranker,"),
+        ({"version": 99}, "format version 99; this directranker reads version 2; update directranker,"),
         ({"version": 1}, "format version 1; this directranker reads version 2"),
         ({"version": True}, "format version True"),
         ({"ranker": {"class": "os.system", "parameters": {}, "fitted": {}}}, "contents do not match"),

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -70,12 +71,11 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, command: str) ->
 
 
 def test_help_examples_run(tmp_path: Path) -> None:
-    """Run them one after another in a folder that is empty at first."""
-    group = typer.main.get_command(app)
-    commands = [name for name in group.list_commands(None) if name not in NOT_RUN]  # type: ignore[attr-defined]
-    # `neighbours` needs the model, and `evaluate` the ranking, of commands before them in this order.
+    """Run them in the order of the help page, in an empty folder: later ones use the output of earlier ones."""
+    group: Any = typer.main.get_command(app)
+    commands = [name for name in group.list_commands(None) if name not in NOT_RUN]
     for name in commands:
-        example = re.search("Example: `directranker (.*)`", group.commands[name].help or "")  # type: ignore[attr-defined]
+        example = re.search("Example: `directranker (.*)`", group.commands[name].help or "")
         assert example, name
         assert len(example[0].replace("`", "")) <= 78, "would wrap on a terminal of 80 columns"
         done = run_here(*example[1].split(), cwd=tmp_path)

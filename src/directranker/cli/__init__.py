@@ -2,7 +2,7 @@
 
 Exit codes: 0 success, 1 an error, reported in one line, 2 wrong usage, 130 interrupted, 143 and 129 ended by
 SIGTERM and SIGHUP. Only `--debug` shows a traceback. Each command imports what it needs when it runs, so that
-`--help` is fast.
+`--help` is fast. Paths are declared `readable=False`, so that unreadable ones are errors, not wrong usage.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ def compare(
     data: Annotated[
         Path | None,
         typer.Argument(
+            readable=False,
             help="Folder with Fold1, Fold2, …, one data set in any format, or 'example'.",
             show_default=False,
         ),
@@ -75,7 +76,8 @@ def compare(
     convention: Annotated[str, typer.Option(metavar="NAME", help="Convention of the metrics.")] = "paper",
     folds: Annotated[int, typer.Option(metavar="N", help="Folds to split a single data set into.")] = 5,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Results folder; default: results/NAME.")
+        Path | None,
+        typer.Option(readable=False, metavar="FOLDER", help="Results folder; default: results/NAME."),
     ] = None,
     workers: Annotated[
         int | None,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from directranker.cli.streams import require_stdin
-from directranker.rankers.registry import load_registry
+from directranker.errors import DataError
+from directranker.rankers.registry import registered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +34,7 @@ __all__ = [
     "RankerName",
     "Seed",
     "Threshold",
+    "check_unchanged",
     "escape_name",
     "exit_on_interrupt",
     "format_command",
@@ -58,6 +60,7 @@ EXAMPLE = Path("example")
 DataPath = Annotated[
     Path,
     typer.Argument(
+        readable=False,
         help="Data set: LETOR text, Parquet or a saved folder. Use - to read text from standard input, or "
         "'example' for the embedded data set.",
         show_default=False,
@@ -140,6 +143,27 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def check_unchanged(path: Path) -> Iterator[None]:
+    """Raise if a file changes within the block, as one that is still being written does."""
+    before = _stat_file(path)
+    try:
+        yield
+    except ValueError:
+        if _stat_file(path) == before:
+            raise
+    if _stat_file(path) != before:
+        raise DataError(f"{path} changed while it was read; run the command again when it is complete")
+
+
+def _stat_file(path: Path) -> tuple[int, int] | None:
+    """Return the size and the modification time of a file, or None if it is not a regular one."""
+    if not path.is_file():
+        return None
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 def is_example(path: Path) -> bool:
     """Whether a path stands for the embedded data set."""
     return path == EXAMPLE and not path.exists()
@@ -181,5 +205,5 @@ def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDatas
             zero_based=options.zero_based,
             n_features=options.n_features,
         )
-    with name_file_in_errors(path), progress_bar(f"reading {path.name}") as progress:
+    with check_unchanged(path), name_file_in_errors(path), progress_bar(f"reading {path.name}") as progress:
         return read_dataset(path, options=options, progress=progress)

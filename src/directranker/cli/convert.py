@@ -30,7 +30,9 @@ class Layout(StrEnum):
 
 def convert(
     source: DataPath,
-    target: Annotated[Path, typer.Argument(help="Output file or folder; the extension selects the format.")],
+    target: Annotated[
+        Path, typer.Argument(readable=False, help="Output file or folder; the extension selects the format.")
+    ],
     missing: Annotated[
         Missing, typer.Option(help="Value of features that a line of text leaves out.")
     ] = Missing.ZERO,

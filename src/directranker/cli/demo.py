@@ -16,7 +16,9 @@ __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Results folder.")] = Path("results/demo"),
+    out: Annotated[Path, typer.Option(readable=False, metavar="FOLDER", help="Results folder.")] = Path(
+        "results/demo"
+    ),
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Number of parallel jobs; default: one per core.", min=1)
     ] = None,

@@ -19,6 +19,7 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
+            readable=False,
             help="Scores: one per line in the order of the data, RankLib's score file, or a TREC run. Use - "
             "for standard input.",
             show_default=False,
@@ -27,7 +28,9 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Argument(
-            help="Labels: LETOR text, Parquet, a saved folder, TREC qrels, or 'example'.", show_default=False
+            readable=False,
+            help="Labels: LETOR text, Parquet, a saved folder, TREC qrels, or 'example'.",
+            show_default=False,
         ),
     ],
     metric: Annotated[
@@ -49,11 +52,17 @@ def evaluate(
     beside: Annotated[
         list[Path],
         typer.Option(
-            metavar="FILE", help="Scores of another ranker to compare with. Repeatable.", show_default=False
+            readable=False,
+            metavar="FILE",
+            help="Scores of another ranker to compare with. Repeatable.",
+            show_default=False,
         ),
     ] = [],  # noqa: B006 - typer copies it
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Results folder, which `report` turns into a page.")
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Results folder, which `report` turns into a page."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

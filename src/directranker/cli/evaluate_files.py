@@ -12,6 +12,7 @@ import typer
 
 from directranker.cli.console import (
     STANDARD,
+    check_unchanged,
     escape_name,
     format_command,
     get_console,
@@ -93,7 +94,7 @@ def warn_if_constant(judged: JudgedRun, rules: Rules) -> None:
 def _read_bytes(path: Path) -> bytes:
     if path == STANDARD:
         return require_stdin().read()
-    with name_file_in_errors(path):
+    with check_unchanged(path), name_file_in_errors(path):
         return path.read_bytes()
 
 

@@ -28,12 +28,15 @@ def export(
     rows: Annotated[
         Path,
         typer.Option(
+            readable=False,
             metavar="PATH",
             help="Data to compare scores on, in any format; - for standard input, or 'example'.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Output folder.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(readable=False, metavar="FOLDER", help="Output folder.", show_default=False)
+    ],
     name: Annotated[
         str,
         typer.Option(

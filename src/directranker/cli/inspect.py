@@ -26,8 +26,9 @@ def inspect(
     data: Annotated[
         Path,
         typer.Argument(
+            readable=False,
             help="Data set in any format, a folder with train, vali and test splits, or a folder of folds. "
-            "Use - to read text from standard input, or 'example' for the embedded data set."
+            "Use - to read text from standard input, or 'example' for the embedded data set.",
         ),
     ],
     threshold: Threshold = 1.0,

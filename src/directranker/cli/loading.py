@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ModelPath", "Trust", "load_model", "read_data_for", "warn_of_unused_features"]
 
 ModelPath = Annotated[
-    Path, typer.Argument(help="Folder of a saved model, as written by train.", show_default=False)
+    Path,
+    typer.Argument(readable=False, help="Folder of a saved model, as written by train.", show_default=False),
 ]
 Trust = Annotated[
     list[str] | None,

@@ -33,12 +33,15 @@ def neighbours(
         typer.Option(metavar="N", help="Number of classes to find in the scores; default: estimated."),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the query to this .svg or .png file.")
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Draw the query to this .svg or .png file."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Results folder for several queries, which `report` turns into a page."
+            readable=False,
+            metavar="FOLDER",
+            help="Results folder for several queries, which `report` turns into a page.",
         ),
     ] = None,
     queries: Annotated[

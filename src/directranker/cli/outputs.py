@@ -17,7 +17,7 @@ def check_output_folder(out: Path, *, overwrite: bool, inputs: Iterable[Path] = 
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or pass --overwrite")
     if not out.name:
-        raise ValueError(f"--out {out}: give the name of a new folder")
+        raise ValueError(f"{out} cannot be replaced; give the name of a new folder")
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; give the name of a folder")
     check_writable_parent(out)
@@ -34,10 +34,9 @@ def check_output_file(out: Path, *, inputs: Iterable[Path] = ()) -> None:
 
 def check_results_folder(out: Path) -> None:
     """Check that files can be added to a folder, which is created with its parents if it is missing."""
-    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    existing = next(path for path in (out, *out.parents) if path.exists())
     if not existing.is_dir():
-        name = out if out.exists() else existing
-        raise NotADirectoryError(f"{name} is a file; give the name of a folder")
+        raise NotADirectoryError(f"{existing} is a file; give the name of a folder")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise PermissionError(f"the folder {existing} is not writable; choose another")
 

@@ -13,6 +13,7 @@ import typer
 from directranker.cli.console import (
     STANDARD,
     DataPath,
+    check_unchanged,
     is_example,
     load_example,
     name_file_in_errors,
@@ -46,7 +47,9 @@ def rank(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="Output file, whose extension selects the format; - for standard output."
+            readable=False,
+            metavar="FILE",
+            help="Output file, whose extension selects the format; - for standard output.",
         ),
     ] = STANDARD,
     form: Annotated[
@@ -95,7 +98,7 @@ def _stream_data(data: Path, n_features: int) -> Iterator[RankingDataset]:
     if is_example(data):
         yield load_example()
         return
-    with progress_bar(f"ranking {data.name}") as progress:
+    with check_unchanged(data), progress_bar(f"ranking {data.name}") as progress:
         pieces = stream_dataset(data, n_features=n_features, progress=progress)
         while True:
             with name_file_in_errors(data):  # around the reading only, not around what is done with a piece

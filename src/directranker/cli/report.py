@@ -16,6 +16,7 @@ def report(
     results: Annotated[
         Path,
         typer.Argument(
+            readable=False,
             help="Folder written by compare, sensitivity, neighbours --out, evaluate --out or train; or a "
             "folder of such folders.",
             show_default=False,
@@ -23,11 +24,15 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Output page; default: report.html in the results folder."),
+        typer.Option(
+            readable=False, metavar="FILE", help="Output page; default: report.html in the results folder."
+        ),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also draw all figures to this folder, as .svg and .png."),
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Also draw all figures to this folder, as .svg and .png."
+        ),
     ] = None,
 ) -> None:
     """Turn results into one self-contained HTML page with tables, plots and queries to explore.

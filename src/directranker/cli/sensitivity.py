@@ -75,7 +75,7 @@ def sensitivity(
     quick: Annotated[
         bool, typer.Option("--quick", help="Use fewer values and fewer, smaller data sets.")
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Results folder.")] = Path(
+    out: Annotated[Path, typer.Option(readable=False, metavar="FOLDER", help="Results folder.")] = Path(
         "results/sensitivity"
     ),
     workers: Annotated[

@@ -21,7 +21,10 @@ __all__ = ["save_with_origin", "train"]
 def train(
     data: DataPath,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Output folder for the model.", show_default=False)
+        Path,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Output folder for the model.", show_default=False
+        ),
     ],
     ranker: RankerName = "DirectRanker",
     settings: Annotated[
@@ -36,6 +39,7 @@ def train(
     valid: Annotated[
         Path | None,
         typer.Option(
+            readable=False,
             metavar="PATH",
             help="Validation data for early stopping; default: hold out some training queries.",
         ),

@@ -46,7 +46,10 @@ def tune(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Output folder for the best model.", show_default=False)
+        Path,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Output folder for the best model.", show_default=False
+        ),
     ],
     ranker: RankerName = "DirectRanker",
     settings: Annotated[
