@@ -209,7 +209,7 @@ def test_inspect_finds_queries_shared_by_the_splits_of_a_fold(tmp_path: Path) ->
     for path in (fold, tmp_path):
         done = run_here("inspect", path)
         assert done.returncode == 0, done.stderr
-        assert "2 of 10 queries (20 %) of validation stand in test too" in done.stdout
+        assert "2 of 10 queries (20 %) of validation are also in test" in done.stdout
     (fold / "vali.txt").unlink()
     assert "vali.txt is missing" in run_here("inspect", fold).stderr
 

@@ -78,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ([*EXPORT, "--out", "few.txt", "--overwrite"], "few.txt is a file; give the name of a folder"),
         ([*EXPORT, "--out", "plain"], "plain exists; choose another name or pass --overwrite"),
         ([*EXPORT, "--out", "data.txt/new"], "data.txt is a file, so data.txt/new cannot be created in it"),
-        ([*EXPORT, "--out", "new", "--rows", "empty.txt"], "empty.txt: holds no documents"),
+        ([*EXPORT, "--out", "new", "--rows", "empty.txt"], "empty.txt: contains no documents"),
         ([*EXPORT, "--out", "new", "--rows", "many.txt"], "many.txt:1: feature index 30 is higher than"),
         ([*EXPORT, "--out", "new", "--to", "cc"], "target 'cc' is unknown; did you mean 'c'?"),
         (["explain", "model", "data.txt", "--query", "1", "--better", "1", "--worse", "1"], "--better and"),
@@ -158,12 +158,13 @@ def test_unreadable_paths_are_left_to_the_library() -> None:
 def test_permission_denied(folder: Path, tmp_path: Path) -> None:
     """`tests/cli/test_commands.py` has the same for a single file."""
     tmp_path.chmod(0o555)
-    for arguments in (
+    commands: tuple[list[str | Path], ...] = (
         ["train", "data.txt", *SVM, "--out", tmp_path / "new"],
         ["rank", "model", "data.txt", "--out", tmp_path / "new.run"],
         ["compare", "data.txt", "--out", tmp_path / "new"],
         ["sensitivity", *STUDY, "--out", tmp_path / "new"],
-    ):
+    )
+    for arguments in commands:
         done = run_here(*arguments, cwd=folder)
         assert done.returncode == 1
         assert f"the folder {tmp_path} is not writable; choose another" in done.stderr.decode()

@@ -15,7 +15,7 @@ import typer
 
 from directranker.cli.streams import require_stdin
 from directranker.errors import DataError
-from directranker.rankers.registry import registered
+from directranker.rankers.registry import load_registry
 
 if TYPE_CHECKING:
     from rich.console import Console
