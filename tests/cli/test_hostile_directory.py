@@ -86,7 +86,7 @@ from own import Own
 
 if __name__ == "__main__":
     data = example_dataset().select(range(20))
-    Ensemble(Own(), n=2, n_jobs=2, vary=None).fit(data)
+    Ensemble(Own(), n_estimators=2, n_jobs=2, vary=None).fit(data)
     grid_search(Own(), {"alpha": [1, 10]}, data, metrics="map", folds=2, workers=2)
     assert "PYTHONSAFEPATH" not in os.environ
 """
