@@ -71,7 +71,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, command: str) ->
 
 
 def test_help_examples_run(tmp_path: Path) -> None:
-    """Run them in the order of the help page, in an empty folder: later ones use the output of earlier ones."""
+    """Run them in the order of the help page, in an empty folder: later ones use earlier output."""
     group: Any = typer.main.get_command(app)
     commands = [name for name in group.list_commands(None) if name not in NOT_RUN]
     for name in commands:

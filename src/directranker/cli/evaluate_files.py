@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import typer
 
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["Rules", "compare_files", "read_judged_scores", "warn_if_constant"]
 
 
+class ConventionChanges(TypedDict, total=False):
+    """Options that replace those of a convention."""
+
+    threshold: float
+
+
 @dataclass(frozen=True)
 class Rules:
     """The metrics, and the convention that defines them."""
@@ -39,7 +45,7 @@ class Rules:
     threshold: float | None
 
     @property
-    def changes(self) -> dict[str, float]:
+    def changes(self) -> ConventionChanges:
         """The options that differ from the convention's."""
         return {} if self.threshold is None else {"threshold": self.threshold}
 
