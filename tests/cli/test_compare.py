@@ -64,8 +64,7 @@ def test_compare_prints_the_table_and_the_path_of_the_results(folder: Path) -> N
     assert text.endswith("results: whole/results.json\nreport:  whole/report.html\n")
     assert sorted(path.name for path in (folder / "whole").iterdir()) == [
         "examples.json", "histories.json", "jobs.sqlite", "per_query.json", "planned.json", "report.html",
-        "request.json",
-        "results.csv", "results.json", "results.md", "results.tex",
+        "request.json", "results.csv", "results.json", "results.md", "results.tex",
     ]  # fmt: skip
 
 

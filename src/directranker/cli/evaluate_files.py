@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import typer
 
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["Rules", "compare_files", "read_judged_scores", "warn_if_constant"]
 
 
+class ConventionChanges(TypedDict, total=False):
+    """Options that replace those of a convention."""
+
+    threshold: float
+
+
 @dataclass(frozen=True)
 class Rules:
     """The metrics, and the convention that defines them."""
@@ -41,7 +47,7 @@ class Rules:
     threshold: float | None
 
     @property
-    def changes(self) -> MetricRules:
+    def changes(self) -> ConventionChanges:
         """The options that differ from the convention's."""
         changes: MetricRules = {}
         if self.threshold is not None:

@@ -35,9 +35,7 @@ __all__ = ["TREES", "Contents", "decode_estimator", "encode_estimator", "find_cl
 
 TREES = "trees{}.txt"
 TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {one.__name__: one for one in TRANSFORMS.values()}
-RECORDS: dict[str, Callable[..., EpochRecord | RoundRecord]] = {
-    one.__name__: one for one in (EpochRecord, RoundRecord)
-}
+RECORDS: dict[str, type[Any]] = {one.__name__: one for one in (EpochRecord, RoundRecord)}
 Entry = dict[str, Any]
 """A JSON object that describes a value or an estimator."""
 
