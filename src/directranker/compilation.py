@@ -89,7 +89,7 @@ class _Kernel:
         self._function, self._options = function, options
         self._machine_code: Any = None
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         return (self._machine_code or self.get_machine_code())(*arguments)
 
     def get_machine_code(self) -> Any:

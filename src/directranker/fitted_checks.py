@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from sklearn.base import BaseEstimator
 
 __all__ = ["ArraySpec", "check_fitted_array", "check_fitted_inputs"]
 
@@ -23,7 +24,7 @@ MAX_FEATURES = 1_000_000
 ArraySpec = tuple[DTypeLike, tuple[int | str, ...]]
 
 
-def check_fitted_inputs(estimator: Any) -> int:
+def check_fitted_inputs(estimator: BaseEstimator) -> int:
     """The number of features of an estimator, once it and their names are valid."""
     n = getattr(estimator, "n_features_in_", None)
     if type(n) is not int or not 1 <= n <= MAX_FEATURES:

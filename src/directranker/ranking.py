@@ -12,13 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from directranker.arrays import IntArray, query_of_rows
+from directranker.arrays import Float32Array, FloatArray, IntArray, query_of_rows
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.rankers import Ranker
@@ -69,7 +67,7 @@ def _build_table(
     query: IntArray,
     order: IntArray,
     rank: IntArray,
-    scores: NDArray[np.floating[Any]],
+    scores: FloatArray | Float32Array,
     first_row: int,
 ) -> pa.Table:
     ids = piece.query_ids

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from directranker.arrays import Features, FloatArray, IntArray
@@ -39,7 +40,7 @@ class HeldOutScores:
 
 
 def score_held_out(
-    new_ranker: Callable[[int], Any],
+    new_ranker: Callable[[int], BaseEstimator],
     table: Features,
     codes: IntArray,
     *,
@@ -68,7 +69,7 @@ def score_held_out(
 
 
 def _cross_validate(
-    new_ranker: Callable[[int], Any], table: Features, codes: IntArray, n_folds: int, seed: int
+    new_ranker: Callable[[int], BaseEstimator], table: Features, codes: IntArray, n_folds: int, seed: int
 ) -> HeldOutScores:
     ranker = new_ranker(len(codes)).fit(table, codes)
     scores_of_all = _score(ranker, table)
@@ -80,6 +81,6 @@ def _cross_validate(
     return HeldOutScores(ranker, np.arange(len(codes)), scores * scores_of_all.std() + scores_of_all.mean())
 
 
-def _score(ranker: Any, table: Features) -> FloatArray:
+def _score(ranker: BaseEstimator, table: Features) -> FloatArray:
     scores: FloatArray = ranker.predict(table).astype(np.float64)
     return scores

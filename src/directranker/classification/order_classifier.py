@@ -93,7 +93,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        ranker: Any = None,
+        ranker: BaseEstimator = None,
         *,
         thresholds: str = "labels",
         class_order: Sequence[Any] | None = None,
@@ -223,7 +223,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         indices = np.searchsorted(self.classes_, self.ordered_classes_)
         return np.argsort(indices).astype(np.int64)
 
-    def _new_ranker(self, seed: int, n_rows: int) -> Any:
+    def _new_ranker(self, seed: int, n_rows: int) -> BaseEstimator:
         if self.ranker is None:
             return make_default_ranker(seed, n_rows)
         ranker = clone(self.ranker)

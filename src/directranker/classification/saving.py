@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.classification.adjacent_category import AdjacentCategoryModel
 from directranker.classification.order_classifier import OrderClassifier
@@ -96,7 +96,7 @@ def _load(folder: Path, trust: Sequence[type]) -> OrderClassifier:
         raise StorageError(f"{folder / HEADER}: the contents are inconsistent ({error})") from None
 
 
-def _from_json(header: Mapping[str, Any], ranker: Any) -> OrderClassifier:
+def _from_json(header: Mapping[str, Any], ranker: BaseEstimator) -> OrderClassifier:
     classes, order = _labels_from_json(header["classes"]), np.array(header["order"], dtype=np.int64)
     slope, thresholds = float(header["slope"]), np.array(header["thresholds"], dtype=np.float64)
     if sorted(order.tolist()) != list(range(len(classes))) or len(np.unique(classes)) != len(classes):

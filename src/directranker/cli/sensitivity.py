@@ -142,7 +142,10 @@ def sensitivity(
 
 
 def _write_studies(
-    results: Mapping[str, list[dict[str, Any]]], setting: Mapping[str, object], out: Path, workers: int | None
+    results: Mapping[str, list[dict[str, Any]]],
+    setting: Mapping[str, object],
+    out: Path,
+    workers: int | None,
 ) -> Path:
     """Write the results as JSON and as figures, and return the path of the SVG figure."""
     from directranker.experiments.environment import environment

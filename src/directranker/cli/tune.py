@@ -140,13 +140,14 @@ def _read_grid_file(path: Path, ranker: str) -> dict[str, list[object]]:
     if not path.is_file():
         raise ValueError(f"--grid {path}: give values, such as alpha=0.1/1, or an existing file")
     content = parse_grid(path)
-    if not isinstance(content.get(ranker), Mapping):
+    grid = content.get(ranker)
+    if not isinstance(grid, Mapping):
         raise ValueError(f"{path}: no parameters of {ranker}; the file has {', '.join(map(str, content))}")
     return {
         str(name): [tuple(value) if isinstance(value, list) else value for value in values]
         if isinstance(values, list)
         else [values]
-        for name, values in content[ranker].items()
+        for name, values in grid.items()
     }
 
 

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional
 
-from directranker.arrays import FloatArray, IntArray, query_of_rows
+from directranker.arrays import Float32Array, FloatArray, IntArray, query_of_rows
 from directranker.compilation import (
     compiled,
     compiled_fastmath,
@@ -49,7 +47,7 @@ class SoftTargets:
 
     def __call__(
         self,
-        scores: NDArray[np.floating[Any]],
+        scores: FloatArray | Float32Array,
         offsets: IntArray,
         *,
         query_weight: FloatArray | None = None,

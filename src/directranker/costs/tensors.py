@@ -194,5 +194,5 @@ def _to_tensor(scores: Tensor, values: ArrayLike) -> Tensor:
     return torch.as_tensor(np.asarray(values), dtype=scores.dtype, device=scores.device)
 
 
-def _to_numpy(values: Values | Tensor) -> Values | NDArray[Any]:
+def _to_numpy(values: Values | Tensor) -> Values | NDArray[np.generic]:
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else values

@@ -235,7 +235,7 @@ class RankingDataset:
         return _make_read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
 
     @cached_property
-    def document_ids(self) -> NDArray[Any] | None:
+    def document_ids(self) -> NDArray[np.generic] | None:
         """The document id of each row as str; None if the data has no ids."""
         if self.document_texts is None:
             return None
@@ -266,7 +266,7 @@ class RankingDataset:
             and are_texts_equal(self.comment_texts, other.comment_texts)
         )
 
-    def to_source_order(self, values: ArrayLike) -> NDArray[Any]:
+    def to_source_order(self, values: ArrayLike) -> NDArray[np.generic]:
         """Sort values of this data set's rows, such as scores, by the row in the source.
 
         After `select` or `split`, these are the values of the remaining rows, `np.sort(data.original_rows)`.
@@ -384,13 +384,13 @@ def concatenate(
     )
 
 
-def _make_read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _make_read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:
     view = array.view()  # the caller's array stays writable
     view.flags.writeable = False
     return view
 
 
-def _are_bits_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def _are_bits_equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
     if one.shape != other.shape:
         return False
     same = (one == other) & (np.signbit(one) == np.signbit(other))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 __all__ = ["MAX_EXAMPLES", "Finding", "Severity", "format_number", "format_percent", "make_findings"]
 
@@ -35,7 +35,7 @@ class Finding:
     examples: tuple[str, ...] = ()
     """Up to `MAX_EXAMPLES`; the first is part of the message."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return values that JSON can represent."""
         return asdict(self) | {"examples": list(self.examples)}
 

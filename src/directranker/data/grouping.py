@@ -137,12 +137,12 @@ def as_query_ids(ids: ArrayLike, *, rows: IntArray | None = None) -> QueryIds:
     return _convert_object_ids(array, rows)
 
 
-def _to_array_uncast(ids: ArrayLike) -> NDArray[Any]:
+def _to_array_uncast(ids: ArrayLike) -> NDArray[np.generic]:
     # NumPy would silently turn [3, "x"] into ["3", "x"].
     return np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
 
 
-def _convert_float_ids(array: NDArray[Any], rows: IntArray | None) -> QueryIds:
+def _convert_float_ids(array: NDArray[np.generic], rows: IntArray | None) -> QueryIds:
     array = array.astype(np.float64)  # float16 and float32 cannot be compared with 2**53
     invalid = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array)) & (abs(array) < 2**53)))
     if len(invalid):
@@ -152,7 +152,7 @@ def _convert_float_ids(array: NDArray[Any], rows: IntArray | None) -> QueryIds:
     return array.astype(np.int64)
 
 
-def _convert_object_ids(array: NDArray[Any], rows: IntArray | None) -> QueryIds:
+def _convert_object_ids(array: NDArray[np.generic], rows: IntArray | None) -> QueryIds:
     first_of_type: dict[type, int] = {}
     for index, value in enumerate(array):
         id_type = str if isinstance(value, str) else int if _is_int(value) else type(value)

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.encoding import (
@@ -116,7 +117,7 @@ def describe_columns(transform: object) -> tuple[tuple[Columns, ...], int]:
     return tuple(group for group in groups if len(group.features)), n_columns
 
 
-def map_columns_to_features(transform: Any, n_columns: int) -> IntArray:
+def map_columns_to_features(transform: BaseEstimator, n_columns: int) -> IntArray:
     """Return the index of the feature that each column of a fitted transform comes from.
 
     >>> from directranker.encoding import PiecewiseLinear

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.encoding.automatic import AutoTransform
 from directranker.encoding.base import FeatureTransform
@@ -45,7 +44,7 @@ TRANSFORMS: Mapping[str, type[FeatureTransform]] = MappingProxyType(
 """The transforms by name."""
 
 
-def as_transform(transform: object) -> Any:
+def as_transform(transform: object) -> BaseEstimator:
     """Return a new, unfitted transform from a name or from a transformer, which is cloned.
 
     Rankers pass `qid` to `fit` and `transform`, so a transformer must accept it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from directranker._version import __version__
 from directranker.model_selection.fingerprints import VERSIONED_PACKAGES
@@ -18,7 +17,7 @@ from directranker.model_selection.threads import count_cores
 __all__ = ["environment"]
 
 
-def environment(*, workers: int | None) -> dict[str, Any]:
+def environment(*, workers: int | None) -> dict[str, object]:
     """Describe the machine and the package versions, for readers of timings and scores."""
     return {
         "machine": _processor_name(),

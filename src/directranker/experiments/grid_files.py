@@ -42,7 +42,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return node
 
 
-def parse_grid(path: Path) -> Mapping[str, Any]:
+def parse_grid(path: Path) -> Mapping[str, object]:
     """Parse the file into grids by ranker; rankers and parameters are not validated."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; pass 'quick', 'paper' or an existing file")

@@ -15,7 +15,6 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class Neighbours:
         different, same = self.steps[self.changes], self.steps[~self.changes]
         return _mean(different), _mean(same)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Convert to a dictionary of JSON values."""
         return {
             "query": self.query,

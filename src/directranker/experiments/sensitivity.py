@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import FloatArray
 from directranker.data.files import Progress, ignore_progress
@@ -130,7 +131,7 @@ class Point:
     """The mean training time."""
 
 
-def make_study_ranker(name: str, setting: Setting) -> Any:
+def make_study_ranker(name: str, setting: Setting) -> BaseEstimator:
     """Create the ranker of this name; the paper's has layers of 70 and of `n_classes` neurons.
 
     >>> make_study_ranker(PROCEDURE, Setting(n_classes=3)).hidden_layers
@@ -153,7 +154,7 @@ def make_study_ranker(name: str, setting: Setting) -> Any:
 
 
 def measure_setting(
-    setting: Setting, ranker: Any, *, seed: int, query_size: tuple[int, int] | None = None
+    setting: Setting, ranker: BaseEstimator, *, seed: int, query_size: tuple[int, int] | None = None
 ) -> tuple[FloatArray, float]:
     """Train a ranker; return NDCG@20 of each random subset of the test set, and the training time."""
     data = make_synthetic(**asdict(setting), query_size=query_size, random_state=seed)

@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def score_onnx(content: bytes, table: Features) -> Float32Array:
     return scores
 
 
-def _import_package(name: str) -> Any:
+def _import_package(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -120,7 +121,7 @@ def _add_activation(graph: Graph, values: str, activation: str) -> str:
     return values if activation == "identity" else graph.add(OPERATORS[activation], values)
 
 
-def _add_head(graph: Graph, values: str, head: NDArray[Any], by_column: bool) -> None:
+def _add_head(graph: Graph, values: str, head: NDArray[np.generic], by_column: bool) -> None:
     is_wide = head.dtype == np.float64
     if is_wide:
         values = graph.cast(values, np.float64)
@@ -152,7 +153,7 @@ def _add_trees(graph: Graph, model: Trees) -> None:
     graph.add("Squeeze", scores, graph.constant(np.array([1])), output="scores")
 
 
-def _build_tree(tree: Tree, number: int) -> dict[str, list[Any]]:
+def _build_tree(tree: Tree, number: int) -> dict[str, list[object]]:
     """Return a tree as attributes of `TreeEnsembleRegressor`: its nodes, then its leaves."""
     n_nodes, num_leaves = len(tree.feature), len(tree.value)
     blank = [0] * num_leaves

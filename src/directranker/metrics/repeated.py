@@ -16,7 +16,6 @@ array([[0.631,   nan],
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +146,7 @@ class RepeatedMetric:
         run_in_parallel(work, split_queries_evenly(self._offsets, parts))
 
 
-def check_length(what: str, values: NDArray[Any], n: int) -> None:
+def check_length(what: str, values: NDArray[np.generic], n: int) -> None:
     """Raise unless an array has n rows, since compiled code would read beyond its end.
 
     >>> check_length("scores", np.zeros(3), 2)

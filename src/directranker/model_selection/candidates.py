@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from directranker.suggestions import describe_unknown_name
@@ -25,7 +26,7 @@ Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """The values of each parameter, or a sequence of such grids, which are searched one after another."""
 
 
-def validate_grids(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
+def validate_grids(ranker: BaseEstimator, grid: Grid) -> list[dict[str, object]]:
     """Return a list of grids; raise if the ranker lacks one of their parameters."""
     grids = [dict(grid)] if isinstance(grid, Mapping) else [dict(one) for one in grid]
     if not grids:
@@ -47,7 +48,7 @@ def is_distribution(values: object) -> bool:
     return hasattr(values, "rvs")
 
 
-def expand_grid(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
+def expand_grid(ranker: BaseEstimator, grid: Grid) -> list[dict[str, object]]:
     """Return all points in the order of scikit-learn's `ParameterGrid`."""
     grids = validate_grids(ranker, grid)
     for name, values in ((name, values) for one in grids for name, values in one.items()):
@@ -65,7 +66,7 @@ def expand_grid(ranker: Any, grid: Grid) -> list[dict[str, Any]]:
     return list(points)
 
 
-def sample_candidates(ranker: Any, grid: Grid, n: int | None, seed: int) -> list[dict[str, Any]]:
+def sample_candidates(ranker: BaseEstimator, grid: Grid, n: int | None, seed: int) -> list[dict[str, object]]:
     """Sample `n` points; return all points if `n` is None or not smaller and there are no distributions."""
     grids = validate_grids(ranker, grid)
     if not any(is_distribution(values) for one in grids for values in one.values()):

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from directranker.rankers import Ranker
 
@@ -104,7 +105,7 @@ def _describe_partial(value: functools.partial[Any], name: str) -> object:
     return {"partial": {key: describe(field, name) for key, field in fields.items()}}
 
 
-def _describe_estimator(estimator: Any, name: str) -> dict[str, object]:
+def _describe_estimator(estimator: BaseEstimator, name: str) -> dict[str, object]:
     ignored = IGNORED_PARAMETERS if isinstance(estimator, Ranker) else ()
     class_name = type(estimator).__name__
     parameters = {

@@ -14,7 +14,6 @@ import functools
 import hashlib
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +60,7 @@ def data_fingerprint(data: RankingDataset) -> str:
     return digest.hexdigest()
 
 
-def _update_blockwise(digest: hashlib._Hash, array: NDArray[Any]) -> None:
+def _update_blockwise(digest: hashlib._Hash, array: NDArray[np.generic]) -> None:
     rows = max(1, BLOCK_BYTES // max(1, array.nbytes // max(1, len(array))))
     for start in range(0, len(array), rows):
         digest.update(np.ascontiguousarray(array[start : start + rows]).data)

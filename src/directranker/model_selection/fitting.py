@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from directranker.arrays import query_of_rows
@@ -121,7 +121,9 @@ def _train_and_evaluate(
     ]
 
 
-def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDataset | None = None) -> Any:
+def fit_by_query(
+    estimator: BaseEstimator, train: RankingDataset, validation: RankingDataset | None = None
+) -> BaseEstimator:
     """Fit an estimator on a data set; pass `qid` to every estimator that takes it, also within a pipeline.
 
     `validation` is passed as `eval_set` to estimators whose `fit` takes it. The last step of a pipeline gets
@@ -154,18 +156,22 @@ def fit_by_query(estimator: Any, train: RankingDataset, validation: RankingDatas
     return estimator
 
 
-def _build_eval_set(estimator: Any, validation: RankingDataset, features: object) -> dict[str, object]:
+def _build_eval_set(
+    estimator: BaseEstimator, validation: RankingDataset, features: object
+) -> dict[str, object]:
     if "eval_set" not in inspect.signature(estimator.fit).parameters:
         return {}
     return {"eval_set": (features, validation.relevance, query_of_rows(validation.offsets))}
 
 
-def predict_by_query(estimator: Any, data: RankingDataset) -> NDArray[Any]:
+def predict_by_query(estimator: BaseEstimator, data: RankingDataset) -> NDArray[np.generic]:
     """Predict the scores of all documents; pass `qid` to every estimator that takes it."""
     return np.asarray(_call_with_qid(estimator.predict, data, data.features))
 
 
-def _call_with_qid(method: Callable[..., Any], data: RankingDataset, *arguments: Any, **options: Any) -> Any:
+def _call_with_qid(
+    method: Callable[..., Any], data: RankingDataset, *arguments: object, **options: Any
+) -> Any:
     """Call a method, with `qid` if it takes one by name or by scikit-learn's metadata routing."""
     takes_qid = "qid" in inspect.signature(method).parameters
     with nullcontext() if takes_qid else config_context(enable_metadata_routing=True):
@@ -183,7 +189,7 @@ def _routes_qid(method: Any) -> bool:
     return bool(owner.get_metadata_routing().consumes(method.__name__, ["qid"]))
 
 
-def disable_progress_bars(estimator: Any) -> Any:
+def disable_progress_bars(estimator: BaseEstimator) -> BaseEstimator:
     """Set every parameter `progress` to False: a search shows one bar for all fits.
 
     >>> from directranker.rankers import AdaRank, Ensemble
@@ -194,7 +200,7 @@ def disable_progress_bars(estimator: Any) -> Any:
     return estimator.set_params(**dict.fromkeys(names, False))
 
 
-def _warm_up(estimator: Any, n_features: int, *, with_validation: bool) -> None:
+def _warm_up(estimator: BaseEstimator, n_features: int, *, with_validation: bool) -> None:
     """Compile the kernels that a fit with these settings calls, so that no measured time includes it."""
     parameters = estimator.get_params()
     if not any(isinstance(one, Ranker) for one in (estimator, *parameters.values())):
@@ -212,7 +218,7 @@ def _warm_up(estimator: Any, n_features: int, *, with_validation: bool) -> None:
         return
 
 
-def shorten_training(estimator: Any) -> Any:
+def shorten_training(estimator: BaseEstimator) -> BaseEstimator:
     """Return a clone whose fit is just long enough to call every kernel.
 
     >>> from directranker.rankers import AdaRank, Ensemble
@@ -237,7 +243,7 @@ def _make_warm_up_data(n_features: int) -> RankingDataset:
     return RankingDataset(features, relevance, np.arange(n_queries + 1) * length, np.arange(n_queries))
 
 
-def to_json(value: object) -> Any:
+def to_json(value: object) -> object:
     """Convert a parameter to a JSON value; return its `repr` if JSON cannot represent it.
 
     >>> to_json((64, 32)), to_json(np.float32(0.5)), to_json(dict)

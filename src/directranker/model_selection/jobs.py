@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.data.dataset import RankingDataset
 from directranker.metrics import Metric
@@ -148,7 +148,7 @@ def _metric_digest(metric: str, convention: str) -> str:
     return compute_digest(describe(Metric.parse(metric, convention=convention)))
 
 
-def configure_ranker(ranker: Any, parameters: Mapping[str, object], seed: int) -> Any:
+def configure_ranker(ranker: BaseEstimator, parameters: Mapping[str, object], seed: int) -> BaseEstimator:
     """Return a clone with these parameters, whose every `random_state` is the seed.
 
     >>> from directranker.rankers import Ensemble, RankSVM

@@ -17,9 +17,8 @@ RankSVM()
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.metrics import Metric
 from directranker.rankers import Ranker
@@ -27,7 +26,7 @@ from directranker.rankers import Ranker
 __all__ = ["adapt_to_metric", "adapt_to_metrics"]
 
 
-def adapt_to_metric(ranker: Any, metric: str, *, convention: str = "paper") -> Any:
+def adapt_to_metric(ranker: BaseEstimator, metric: str, *, convention: str = "paper") -> BaseEstimator:
     """Return a clone whose parameters `metric` and `pair_weight` target this metric.
 
     The clone is unchanged if the ranker has no such parameter or cannot use this metric; then one fit serves
@@ -44,6 +43,6 @@ def adapt_to_metric(ranker: Any, metric: str, *, convention: str = "paper") -> A
     return adapted
 
 
-def adapt_to_metrics(ranker: Any, metrics: Sequence[str], convention: str) -> dict[str, Any]:
+def adapt_to_metrics(ranker: BaseEstimator, metrics: Sequence[str], convention: str) -> dict[str, object]:
     """Return a clone of the ranker for each metric."""
     return {metric: adapt_to_metric(ranker, metric, convention=convention) for metric in metrics}

@@ -18,9 +18,10 @@ then all final fits, so that workers wait only once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import FloatArray
 from directranker.data.folds import Fold
@@ -37,7 +38,7 @@ __all__ = ["nested_grid_search", "nested_searches", "run_plan"]
 
 
 def nested_grid_search(
-    ranker: Any,
+    ranker: BaseEstimator,
     grid: Grid,
     folds: Iterable[Fold],
     *,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ class NestedResult:
             raise ValueError(describe_unknown_name("metric of this search", name, self.metrics))
         return self.folds[name]
 
-    def parameters(self, metric: str | None = None) -> list[dict[str, Any]]:
+    def parameters(self, metric: str | None = None) -> list[dict[str, object]]:
         """Return the selected parameters of each fold."""
         return [dict(fold.parameters) for fold in self.fold_results(metric)]
 

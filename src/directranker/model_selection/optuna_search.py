@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ MIN_QUANTILE = 1e-6  # the quantiles 0 and 1 may be infinite
 
 def search_with_optuna(
     validation: CrossValidation,
-    grids: Sequence[Mapping[str, Any]],
+    grids: Sequence[Mapping[str, object]],
     n_candidates: int,
     runner: Runner,
     progress: ProgressCallback | None,
-) -> tuple[list[dict[str, Any]], dict[str, ScoreTable], dict[str, int]]:
+) -> tuple[list[dict[str, object]], dict[str, ScoreTable], dict[str, int]]:
     """Return the candidates of all metrics, each metric's table and its best candidate."""
     tracker = ProgressTracker(n_candidates * len(validation.metrics) * len(validation.splits), progress)
     candidates: list[dict[str, Any]] = []
@@ -58,12 +59,13 @@ def _ask_trials(n: int, seed: int) -> Iterator[tuple[Any, Any]]:
         yield study, study.ask()
 
 
-def _import_optuna() -> Any:
+def _import_optuna() -> ModuleType:
     try:
         import optuna  # noqa: PLC0415 - slow to import
     except ImportError:
         raise ImportError("method='optuna' needs Optuna: pip install 'directranker[optuna]'") from None
-    return optuna
+    module: ModuleType = optuna
+    return module
 
 
 @contextmanager
@@ -81,7 +83,7 @@ def _trial_state(*, has_failed: bool) -> Any:
     return states.FAIL if has_failed else states.COMPLETE
 
 
-def _suggest_candidate(trial: Any, grids: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _suggest_candidate(trial: Any, grids: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Suggest a point of one of the grids."""
     which = trial.suggest_categorical("grid", list(range(len(grids)))) if len(grids) > 1 else 0
     return {name: _suggest_value(trial, f"{which} {name}", values) for name, values in grids[which].items()}
@@ -95,7 +97,7 @@ def _suggest_value(trial: Any, name: str, values: Any) -> Any:
     return int(value) if hasattr(values.dist, "pmf") else float(value)
 
 
-def _find_or_append(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> int:
+def _find_or_append(candidate: dict[str, object], candidates: list[dict[str, object]]) -> int:
     """Return the index of a candidate among the candidates; append it if it is new."""
     digest = compute_digest(describe(candidate))
     for index, other in enumerate(candidates):

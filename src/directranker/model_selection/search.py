@@ -21,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from sklearn.base import BaseEstimator
+
 from directranker.arrays import IntArray
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
@@ -59,7 +61,7 @@ OPTUNA_CANDIDATES = 30
 
 
 def grid_search(
-    ranker: Any,
+    ranker: BaseEstimator,
     grid: Grid,
     data: RankingDataset,
     *,
@@ -142,7 +144,7 @@ def grid_search(
 
 def _search(
     plan: CrossValidation,
-    ranker: Any,
+    ranker: BaseEstimator,
     grid: Grid,
     method: Method,
     n_candidates: int | None,
@@ -176,7 +178,7 @@ def _search(
 
 def _refit_best(
     result: SearchResult, plan: CrossValidation, data: RankingDataset, validation: RankingDataset | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Fit the best ranker of each metric on all of the data; metrics with the same best ranker share it."""
     fitted: dict[str, Any] = {}
     rankers = {}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import FloatArray
 from directranker.model_selection.cross_validation import ScoreTable
@@ -31,7 +32,7 @@ class SearchResult:
     rankers: Mapping[str, Any] | None
     """By metric, the best ranker fitted on all of the data; None without `refit`."""
 
-    def best_parameters(self, metric: str | None = None) -> dict[str, Any]:
+    def best_parameters(self, metric: str | None = None) -> dict[str, object]:
         """Return the parameters with the best mean; ties go to the first in the grid."""
         return dict(self.candidates[self.best_indices[self._resolve_metric(metric)]])
 
@@ -40,7 +41,7 @@ class SearchResult:
         name = self._resolve_metric(metric)
         return float(self.cv_results_[f"mean_test_{name}"][self.best_indices[name]])
 
-    def best_ranker(self, metric: str | None = None) -> Any:
+    def best_ranker(self, metric: str | None = None) -> BaseEstimator:
         """Return the ranker with the best parameters, fitted on all of the data."""
         if self.rankers is None:
             raise ValueError("no ranker was fitted on all of the data; search with refit=True")
@@ -71,8 +72,8 @@ def select_best_candidate(means: FloatArray, metric: str) -> int:
 def build_cv_results(
     candidates: Sequence[Mapping[str, object]],
     tables: Mapping[str, ScoreTable],
-    extra_columns: Mapping[str, NDArray[Any]] | None = None,
-) -> dict[str, Any]:
+    extra_columns: Mapping[str, NDArray[np.generic]] | None = None,
+) -> dict[str, object]:
     """Build the columns of scikit-learn's `cv_results_`, followed by `extra_columns`.
 
     A mean is over the folds in which any query counts. Fit times are those of the first metric.
@@ -95,7 +96,7 @@ def build_cv_results(
     return {**columns, **(extra_columns or {})}
 
 
-def _build_parameter_columns(candidates: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+def _build_parameter_columns(candidates: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Build a column per parameter, masked for candidates that do not have it."""
     columns: dict[str, Any] = {}
     for index, candidate in enumerate(candidates):

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import joblib
 import numba
+from sklearn.base import BaseEstimator
 from threadpoolctl import ThreadpoolController
 
 from directranker.rankers import Ranker
@@ -67,7 +67,7 @@ def set_threads(max_threads: int) -> None:
     ThreadpoolController().limit(limits=max_threads)
 
 
-def limit_n_jobs(estimator: Any, max_threads: int) -> Any:
+def limit_n_jobs(estimator: BaseEstimator, max_threads: int) -> BaseEstimator:
     """Lower every `n_jobs` of an estimator to the limit, and set it where it is None for LightGBM.
 
     LightGBM is loaded with the first fit, after the limits of OpenMP were set, and would ignore them.

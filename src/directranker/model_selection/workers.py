@@ -89,7 +89,7 @@ def run_in_processes(
         yield from run_in_process_pool(calls, workers, threads)
 
 
-def run_in_process_pool(calls: Sequence[Any], workers: int, threads: int) -> Generator[Any]:
+def run_in_process_pool(calls: Sequence[object], workers: int, threads: int) -> Generator[Any]:
     """Yield the result of each of joblib's delayed calls as soon as it ends."""
     with _silence_joblib(), safe_path():
         with parallel_config("loky", inner_max_num_threads=threads, initializer=_prepare_worker):

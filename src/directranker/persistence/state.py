@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from directranker.encoding import TRANSFORMS, FeatureTransform
 from directranker.rankers.base import Ranker
@@ -158,7 +159,7 @@ def find_class(name: str) -> type[Any]:
         raise ValueError(f"no ranker {name!r} is registered; install the package that provides it") from None
 
 
-def decode_estimator(entry: Mapping[str, Any], prefix: str, contents: Contents) -> Any:
+def decode_estimator(entry: Mapping[str, Any], prefix: str, contents: Contents) -> BaseEstimator:
     """Create the estimator that `encode_estimator` encoded; the estimator validates its own state."""
     kind, saved = find_class(entry["class"]), entry["parameters"]
     is_ranker = issubclass(kind, Ranker)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -51,7 +51,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
 
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -84,7 +84,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         self.n_queries_ = data.n_queries
         return self
 
-    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Float32Array:
+    def predict(self, X: object, *, qid: ArrayLike | None = None) -> Float32Array:
         """Return a score per row, in the order of X; higher is more relevant.
 
         Scores of a data set are in its own order, as its labels are; `data.to_source_order(scores)` returns
@@ -99,7 +99,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
             return self._finite_scores(table, query_of_rows(X.offsets))
         return self._finite_scores(table, encode_query_ids(resolve_query_ids(X, qid), len(table)))
 
-    def rank(self, X: Any, *, qid: ArrayLike | None = None) -> IntArray:
+    def rank(self, X: object, *, qid: ArrayLike | None = None) -> IntArray:
         """Return the rank of each row within its query, 1 for the best; ties keep the input order."""
         if isinstance(X, RankingDataset):
             qid = query_of_rows(X.offsets)  # numbers are grouped faster than strings
@@ -112,7 +112,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         ranks[order] = np.arange(len(scores)) - starts + 1
         return ranks
 
-    def compare(self, A: Any, B: Any) -> FloatArray:
+    def compare(self, A: object, B: object) -> FloatArray:
         """Return the ranking function r(a, b) row by row: positive where a ranks before b, 0 where equal.
 
         r is computed from one score per document, which has the same bits in any batch. So r is exactly odd
@@ -122,7 +122,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         first, second = self._validate_comparison(A, B)
         return self._compare(*self._score_as_one_query(first, second))
 
-    def _validate_comparison(self, A: Any, B: Any) -> tuple[Features, Features]:
+    def _validate_comparison(self, A: object, B: object) -> tuple[Features, Features]:
         check_is_fitted(self)
         first, second = (self._validate_features(X, reset=False) for X in (A, B))
         if len(first) != len(second):
@@ -137,7 +137,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
 
     def score(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -194,7 +194,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         """Set the fitted attributes."""
 
     @abstractmethod
-    def _scores(self, table: Features, query: IntArray) -> NDArray[np.floating[Any]]:
+    def _scores(self, table: Features, query: IntArray) -> FloatArray | Float32Array:
         """Return a float32 or float64 score per row; `query` is the query number of each row."""
 
     def _finite_scores(self, table: Features, query: IntArray) -> Float32Array:

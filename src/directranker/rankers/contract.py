@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class RankerContract:
     _warm_up_parameters: ClassVar[Mapping[str, object]] = {}
     """Parameters of a short fit that calls every kernel."""
 
-    def _fitted_state(self) -> dict[str, Any]:
+    def _fitted_state(self) -> dict[str, object]:
         """Return the attributes to save, by name.
 
         Values are arrays, JSON values, mappings of names to arrays, encodings, rankers and lists of them,
@@ -58,7 +58,7 @@ class RankerContract:
             if name.endswith("_") and not name.startswith("_")
         }
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: Mapping[str, object]) -> None:
         """Set the attributes that `_fitted_state` returned and a file stored; raise ValueError if invalid.
 
         A file can contain anything, so check every value that a compiled kernel would trust.
@@ -70,7 +70,7 @@ class RankerContract:
             sizes = tuple(self.n_features_in_ if size == "n_features" else int(size) for size in shape)
             check_fitted_array(self, name, dtype, sizes)
 
-    def _saved_parameters(self) -> dict[str, Any]:
+    def _saved_parameters(self) -> dict[str, object]:
         """Return the parameters that differ from their defaults, as JSON values."""
         defaults = type(self)().get_params(deep=False)  # type: ignore[attr-defined]
         saved = {}
@@ -90,7 +90,7 @@ class RankerContract:
             ) from None
 
     @classmethod
-    def _from_saved_parameters(cls, saved: Mapping[str, Any], trust: Sequence[type]) -> Self:  # noqa: ARG003
+    def _from_saved_parameters(cls, saved: Mapping[str, object], trust: Sequence[type]) -> Self:  # noqa: ARG003
         """Return an unfitted ranker with these parameters; `trust` lists the user's classes to allow."""
         return cls(
             **{name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
@@ -111,11 +111,11 @@ class RankerContract:
         """
         raise TypeError(f"{type(self).__name__} cannot explain its scores; define its method _contributions")
 
-    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, object]:
         """Return the parameters that train the ranker for this metric; empty where it cannot be."""
         return {"metric": metric.full_name} if "metric" in self.get_params(deep=False) else {}  # type: ignore[attr-defined]
 
-    def _parameters_for_threads(self, n_threads: int) -> dict[str, Any]:  # noqa: ARG002
+    def _parameters_for_threads(self, n_threads: int) -> dict[str, object]:  # noqa: ARG002
         """Return the parameters that limit an `n_jobs` of None to this number of threads."""
         return {}
 

@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.description.model import Model
@@ -85,11 +85,11 @@ class Ensemble(Ranker):
 
     def __init__(
         self,
-        ranker: Any = None,
+        ranker: BaseEstimator = None,
         n_estimators: int = 5,
         *,
-        vary: Mapping[str, Sequence[Any]] | str | None = AUTO,
-        random_state: Any = None,
+        vary: Mapping[str, Sequence[object]] | str | None = AUTO,
+        random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:
         self.ranker = ranker
@@ -124,7 +124,7 @@ class Ensemble(Ranker):
 
     def _resolve_variations(
         self, data: TrainingData, validation: TrainingData | None, seed: int
-    ) -> Mapping[str, Sequence[Any]]:
+    ) -> Mapping[str, Sequence[object]]:
         """Return the values that members take in turn, by parameter."""
         vary: Mapping[str, Sequence[Any]] = {}
         is_auto = isinstance(self.vary, str) and self.vary == AUTO
@@ -150,7 +150,7 @@ class Ensemble(Ranker):
                 setattr(member, name, getattr(self, name))
         return member
 
-    def compare(self, A: Any, B: Any) -> FloatArray:
+    def compare(self, A: object, B: object) -> FloatArray:
         """Return the ranking function r(a, b) row by row; for per-query features all rows are one query."""
         first, second = self._validate_comparison(A, B)
         totals = np.zeros((2, len(first)))
@@ -161,7 +161,7 @@ class Ensemble(Ranker):
 
     _unsaved_parameters = Ranker._unsaved_parameters | {"ranker"}  # the fitted rankers are saved
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: Mapping[str, object]) -> None:
         super()._restore(state)
         members = getattr(self, "rankers_", None)
         if not isinstance(members, list) or not members:
@@ -209,7 +209,7 @@ class Ensemble(Ranker):
         return saturate(total)
 
 
-def _validate_vary(vary: object) -> Mapping[str, Sequence[Any]]:
+def _validate_vary(vary: object) -> Mapping[str, Sequence[object]]:
     if not isinstance(vary, Mapping):
         raise TypeError(f"vary is {vary!r}; give 'auto', None or values by parameter")
     for name, values in vary.items():
@@ -232,7 +232,7 @@ def _fit_member(
     return ranker, 1 / deviation if deviation > 0 else 0.0
 
 
-def within_query_deviation(scores: NDArray[Any], query: IntArray) -> float:
+def within_query_deviation(scores: NDArray[np.generic], query: IntArray) -> float:
     """Return the root mean square deviation of scores from their query's mean.
 
     >>> within_query_deviation(np.array([1.0, 3.0, 50.0, 52.0]), np.array([0, 0, 1, 1]))

@@ -11,7 +11,6 @@ ranker's transform does not fill it in; fit with one that does, such as 'auto' o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from directranker.errors import DataError
 __all__ = ["check_scores", "saturate"]
 
 
-def saturate(scores: NDArray[Any]) -> Float32Array:
+def saturate(scores: NDArray[np.generic]) -> Float32Array:
     """Convert scores to float32; scores beyond its range become its largest number."""
     if scores.dtype == np.float32:
         return np.asarray(scores, dtype=np.float32)
@@ -31,7 +30,7 @@ def saturate(scores: NDArray[Any]) -> Float32Array:
     return clipped
 
 
-def check_scores(scores: NDArray[Any], table: Features, names: Sequence[object] | None) -> None:
+def check_scores(scores: NDArray[np.generic], table: Features, names: Sequence[object] | None) -> None:
     """Raise for the first score that is not finite, with its row and the feature that causes it."""
     finite = np.isfinite(scores)
     if finite.all():

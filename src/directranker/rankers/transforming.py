@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import map_columns_to_features
@@ -31,7 +32,7 @@ class TransformingRanker(Ranker):
         raise AttributeError("a ranker has no method transform; get_params() has its parameter of this name")
 
     @transform.setter
-    def transform(self, transform: Any) -> None:
+    def transform(self, transform: BaseEstimator) -> None:
         self._transform = transform
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class TransformingRanker(Ranker):
 
     _unsaved_parameters = Ranker._unsaved_parameters | {"transform"}  # the fitted transform is saved
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: Mapping[str, object]) -> None:
         super()._restore(state)
         transform = getattr(self, "transform_", None)
         if not isinstance(transform, FeatureTransform):
@@ -80,14 +81,14 @@ class TransformingRanker(Ranker):
     ) -> tuple[FloatArray, str]:
         """Return the contribution of each encoded column, (n_pairs, n_columns), and the method's name."""
 
-    def _fit_transform(self, data: TrainingData, seed: int, transform: Any = None) -> None:
+    def _fit_transform(self, data: TrainingData, seed: int, transform: BaseEstimator = None) -> None:
         """Fit `transform_` on the training split: the given transform, or the parameter."""
         sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
         unfitted = self._transform if transform is None else transform
         self.transform_ = as_transform(unfitted).fit(sample, qid=query)
 
 
-def count_columns(transform: Any) -> int:
+def count_columns(transform: BaseEstimator) -> int:
     """Return the number of columns of a fitted transform; a user's transformer encodes a row of zeros."""
     if isinstance(transform, RowTransform):
         return transform._n_columns_out()
@@ -95,7 +96,7 @@ def count_columns(transform: Any) -> int:
     return int(transform.transform(row).shape[1])
 
 
-def as_row_transform(transform: Any, table: Features, query: IntArray) -> tuple[Features, Any]:
+def as_row_transform(transform: BaseEstimator, table: Features, query: IntArray) -> tuple[Features, Any]:
     """Return a table and a transform that encodes each row on its own.
 
     A per-query transform needs all rows of a query, so it is applied here. The returned transform then only
@@ -110,7 +111,7 @@ def as_row_transform(transform: Any, table: Features, query: IntArray) -> tuple[
 
 
 def check_encoded(
-    table: Features, transform: Any, *, names: Sequence[str] = (), rows: IntArray | None = None
+    table: Features, transform: BaseEstimator, *, names: Sequence[str] = (), rows: IntArray | None = None
 ) -> None:
     """Raise where an encoded feature is not finite.
 
@@ -130,7 +131,7 @@ def check_encoded(
     )
 
 
-def _format_column(column: int, table: Features, transform: Any, names: Sequence[str]) -> str:
+def _format_column(column: int, table: Features, transform: BaseEstimator, names: Sequence[str]) -> str:
     try:
         feature = int(map_columns_to_features(transform, table.shape[1])[column])
     except TypeError:  # a user's transformer that makes more columns

@@ -89,7 +89,7 @@ def _read_comparison(folder: Path, name: str) -> FoundComparison:
     comparison = read_results(folder, per_query=(folder / PER_QUERY).is_file())
     fingerprint = comparison.request.get("data_fingerprint")
 
-    def read_matching(file: str) -> dict[str, Any] | None:
+    def read_matching(file: str) -> dict[str, object] | None:
         content = read_json(folder / file) if (folder / file).is_file() else None
         # Files of another comparison may be there while this one runs again.
         return content if content and content.get("data_fingerprint") == fingerprint else None
@@ -97,7 +97,7 @@ def _read_comparison(folder: Path, name: str) -> FoundComparison:
     return FoundComparison(name, comparison, read_matching(EXAMPLES), read_matching(HISTORIES))
 
 
-def _read_complete(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dict[str, Any]:
+def _read_complete(path: Path, needed: Mapping[str, Sequence[str]], *others: str) -> dict[str, object]:
     """Read the file of a command; raise if an entry is missing."""
     content = read_json(path)
     missing = [name for name in others if name not in content]
@@ -119,7 +119,7 @@ def _read_complete(path: Path, needed: Mapping[str, Sequence[str]], *others: str
     return content
 
 
-def _read_model(folder: Path) -> dict[str, Any] | None:
+def _read_model(folder: Path) -> dict[str, object] | None:
     """Read the header of a saved ranker; None if it is another header, such as a data set's."""
     path = folder / MODEL
     try:

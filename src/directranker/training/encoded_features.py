@@ -13,10 +13,10 @@ step, so that memory stays at the size of the data.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import Features, IntArray
 from directranker.encoding import Unchanged
@@ -36,7 +36,7 @@ class EncodedFeatures:
     def __init__(
         self,
         data: TrainingData,
-        transform: Any,
+        transform: BaseEstimator,
         device: torch.device,
         *,
         shape: tuple[int, ...] | None = None,

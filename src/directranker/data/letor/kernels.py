@@ -8,7 +8,7 @@ and numbers that it cannot round exactly are noted by their position in the text
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -363,7 +363,7 @@ def widen_rows(flat: Features, n_rows: int, width: int, new_width: int, missing:
 
 
 @compiled
-def permute_rows(rows: NDArray[Any], order: IntArray) -> None:
+def permute_rows(rows: NDArray[np.generic], order: IntArray) -> None:
     """Permute the rows of a two-dimensional array in place: row i becomes the old row `order[i]`."""
     done = np.zeros(len(order), dtype=np.bool_)
     for first in range(len(order)):

@@ -11,8 +11,8 @@ begins in the first eight bytes of the text is left to the byte-wise parser.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -24,10 +24,16 @@ from directranker.arrays import Features
 from directranker.compilation import compiled, inlined
 from directranker.data.letor.numbers import COLON, MINUS, NEWLINE, POINT, SPACE, Position, Text
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context as TypingContext
+    from numba.core.typing.templates import Signature
+
 __all__ = ["Workspace", "make_workspace", "mark_delimiters", "parse_plain_features"]
 
 Words = NDArray[np.uint64]
-Codegen = Callable[[Any, Any, Any, Any], Any]
+Values = Sequence[ir.Value]
+Codegen = Callable[["BaseContext", ir.IRBuilder, "Signature", Values], ir.Value]
 
 _BLOCK: Final = Position(1 << 15)  # bytes whose delimiters are marked at once; a longer line is not plain
 _GROUP: Final = Position(64)
@@ -48,27 +54,37 @@ _TEN_THOUSAND_AND_ONE = np.uint64(1 + (10_000 << 32))
 _POWERS = np.array([10.0**decimals for decimals in range(8)])
 
 
-def _make_pointer(context: Any, builder: Any, signature: Any, arguments: Any, element_type: Any) -> Any:
+def _make_pointer(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    signature: Signature,
+    arguments: Values,
+    element_type: ir.Type,
+) -> ir.Value:
     text, at = arguments
     data = context.make_array(signature.args[0])(context, builder, text).data
     return builder.bitcast(builder.gep(data, [at]), element_type.as_pointer())
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _load_word(_typing: Any, text: Any, at: Any) -> tuple[Any, Codegen]:
+def _load_word(_typing: TypingContext, text: types.Type, at: types.Type) -> tuple[Signature, Codegen]:
     """Load the eight bytes from here on as an integer, the first one lowest."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values
+    ) -> ir.Value:
         return builder.load(_make_pointer(context, builder, signature, arguments, ir.IntType(64)), align=1)
 
     return types.uint64(text, at), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _find_delimiters(_typing: Any, text: Any, at: Any) -> tuple[Any, Codegen]:
+def _find_delimiters(_typing: TypingContext, text: types.Type, at: types.Type) -> tuple[Signature, Codegen]:
     """Set bit i if byte i from here on is a blank, a control character, or one of `.:#`."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values
+    ) -> ir.Value:
         vector = ir.VectorType(ir.IntType(8), int(_GROUP))
         characters = builder.load(_make_pointer(context, builder, signature, arguments, vector), align=1)
         is_delimiter = builder.icmp_unsigned("<=", characters, ir.Constant(vector, [SPACE] * int(_GROUP)))
@@ -81,16 +97,20 @@ def _find_delimiters(_typing: Any, text: Any, at: Any) -> tuple[Any, Codegen]:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _find_lowest_bit(_typing: Any, word: Any) -> tuple[Any, Codegen]:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _find_lowest_bit(_typing: TypingContext, word: types.Type) -> tuple[Signature, Codegen]:
+    def generate(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Values
+    ) -> ir.Value:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(word), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _count_bits(_typing: Any, word: Any) -> tuple[Any, Codegen]:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _count_bits(_typing: TypingContext, word: types.Type) -> tuple[Signature, Codegen]:
+    def generate(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, arguments: Values
+    ) -> ir.Value:
         return builder.ctpop(arguments[0])
 
     return types.uint64(word), generate

@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from directranker.arrays import Float32Array, FloatArray
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, ignore_progress, write_atomically
 from directranker.data.texts import Texts
@@ -80,7 +80,7 @@ def write_letor_text(
         progress(rows.stop, data.n_documents)
 
 
-def _format_numbers(column: NDArray[np.floating[Any]]) -> pa.StringArray:
+def _format_numbers(column: FloatArray | Float32Array) -> pa.StringArray:
     """Format numbers in the fewest digits that give the same number."""
     return pa.array(column).cast(pa.string())
 

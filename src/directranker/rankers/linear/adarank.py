@@ -155,7 +155,7 @@ class AdaRank(MetricOptimizingRanker):
 
     _warm_up_parameters = {"max_iter": 2}  # noqa: RUF012 - as in the contract
 
-    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, object]:
         return {} if metric.measure == "dcg" else super()._parameters_for_metric(metric)
 
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:

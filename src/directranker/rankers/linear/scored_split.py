@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import Float32Array, FloatArray
 from directranker.compilation import compiled, get_n_threads, run_in_parallel, split_evenly
@@ -43,7 +43,7 @@ TILE = 32  # rows and columns transposed at a time
 class EncodedColumns:
     """The encoded features of a split, by column."""
 
-    def __init__(self, data: TrainingData, transform: Any, names: Sequence[str] = ()) -> None:
+    def __init__(self, data: TrainingData, transform: BaseEstimator, names: Sequence[str] = ()) -> None:
         self._data, self._transform, self._names = data, transform, names
         self._query = data.query_of_row
         self.n_columns = self._encode(slice(0, 1)).shape[1]
@@ -97,7 +97,9 @@ class EncodedColumns:
 class ScoredSplit:
     """Documents with scores, initially all 0, and the metric that evaluates them."""
 
-    def __init__(self, data: TrainingData, transform: Any, metric: Metric, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, data: TrainingData, transform: BaseEstimator, metric: Metric, names: Sequence[str] = ()
+    ) -> None:
         self.columns = EncodedColumns(data, transform, names)
         self.scores = np.zeros(len(data.relevance))
         self._metric = RepeatedMetric(metric, data.relevance, data.offsets)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import FloatArray
 from directranker.errors import DataError
@@ -146,7 +147,7 @@ class DirectRanker(NetRanker):
         reduction: str = AUTO,
         teacher: Any = AUTO,
         teacher_weight: float = 0.5,
-        transform: Any = CROSS_VALIDATED,
+        transform: BaseEstimator = CROSS_VALIDATED,
         optimizer: Any = "adamw",
         learning_rate: float = 1e-3,
         lr_schedule: str = "constant",
@@ -163,7 +164,7 @@ class DirectRanker(NetRanker):
         metric: str | Metric = "ndcg@10:graded",
         checkpoint: str | Path | None = None,
         device: str = "auto",
-        random_state: Any = None,
+        random_state: object = None,
         progress: bool | None = None,
         callbacks: Sequence[Callable[[EpochRecord], None]] = (),
     ) -> None:
@@ -203,7 +204,7 @@ class DirectRanker(NetRanker):
         self.callbacks = callbacks
 
     @classmethod
-    def paper(cls, **changes: Any) -> Self:
+    def paper(cls, **changes: object) -> Self:
         """Return the published configuration: quantile-normal features, tanh, (Δy − r)², Adam, step decay.
 
         A step has 3 to 10 pairs of neighbouring classes per query and 10 to 100 queries; both numbers grow

@@ -14,10 +14,9 @@ fold. The encoding with the lower cross-entropy of pairs is selected, once the d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from directranker.arrays import FloatArray, IntArray
 from directranker.rankers.base import Ranker
@@ -47,7 +46,7 @@ def select_encoding(
     *,
     seed: int,
     progress: bool | None = False,
-) -> Any:
+) -> str | BaseEstimator:
     """Return the ranker's parameter `transform`; for `"cross-validated"` the better encoding.
 
     With few queries, with much data, and for a user's feature net, which may need a fixed number of columns,

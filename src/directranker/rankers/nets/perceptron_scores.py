@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from directranker.arrays import Float32Array, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
@@ -77,7 +78,7 @@ class PerceptronScorer:
 
     def __init__(
         self,
-        transform: Any,
+        transform: BaseEstimator,
         tables: BinTables | None,
         layers: list[Layer],
         head: Float32Array,
@@ -106,7 +107,7 @@ class PerceptronScorer:
         return scores
 
     def _score_block(
-        self, table: Float32Array, rows: slice, transform: Any, use_kernels: bool
+        self, table: Float32Array, rows: slice, transform: BaseEstimator, use_kernels: bool
     ) -> Float32Array:
         inputs = self._read_inputs(table, rows, transform)
         for number, layer in enumerate(self._layers):
@@ -121,7 +122,7 @@ class PerceptronScorer:
             inputs = self._activate(sums)
         return compute_weighted_sums(inputs, self._head, use_kernels=use_kernels)
 
-    def _read_inputs(self, table: Float32Array, rows: slice, transform: Any) -> Float32Array:
+    def _read_inputs(self, table: Float32Array, rows: slice, transform: BaseEstimator) -> Float32Array:
         block = np.ascontiguousarray(table[rows], dtype=np.float32)
         if np.isinf(block).any():
             transform._check_float32_range(table, rows)
@@ -140,7 +141,11 @@ class CachedScorer:
 
     @classmethod
     def build(
-        cls, weights: Weights, transform: Any, activation: str, shapes: Mapping[str, tuple[int, ...]]
+        cls,
+        weights: Weights,
+        transform: BaseEstimator,
+        activation: str,
+        shapes: Mapping[str, tuple[int, ...]],
     ) -> CachedScorer:
         """Build the scorer for weights of these shapes; for others, such as of a user's net, None."""
         has_shapes = {name: array.shape for name, array in weights.items()} == shapes
@@ -148,14 +153,14 @@ class CachedScorer:
         copies = {name: np.array(array) for name, array in _collect_arrays(weights, transform).items()}
         return cls(scorer, copies, transform)
 
-    def matches(self, weights: Weights, transform: Any) -> bool:
+    def matches(self, weights: Weights, transform: BaseEstimator) -> bool:
         """Whether it was built from these weights and this transform; either can be changed in place."""
         arrays = _collect_arrays(weights, transform)
         is_same = transform is self.transform and arrays.keys() == self.arrays.keys()
         return is_same and all(np.array_equal(array, self.arrays[name]) for name, array in arrays.items())
 
 
-def _collect_arrays(weights: Weights, transform: Any) -> dict[str, NDArray[Any]]:
+def _collect_arrays(weights: Weights, transform: BaseEstimator) -> dict[str, NDArray[np.generic]]:
     bins = get_bins(transform)
     if bins is None:
         return dict(weights)
@@ -191,12 +196,12 @@ NORMALISATIONS: Mapping[str | None, tuple[str, ...]] = {
 }
 
 
-def is_batch_count(name: str, array: NDArray[Any]) -> bool:
+def is_batch_count(name: str, array: NDArray[np.generic]) -> bool:
     """Whether this is the batch counter of a normalisation, which no score depends on."""
     return name.endswith(f".{COUNT}") and array.size == 1
 
 
-def build_scorer(weights: Weights, transform: Any, activation: str) -> PerceptronScorer | None:
+def build_scorer(weights: Weights, transform: BaseEstimator, activation: str) -> PerceptronScorer | None:
     """Build the scorer for weights named as by `compute_layer_shapes`; None where they are not finite."""
     arrays = {name: np.asarray(array) for name, array in weights.items() if not is_batch_count(name, array)}
     if not all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays.values()):

@@ -27,7 +27,7 @@ __all__ = ["deserialise_net", "serialise_net"]
 SCRIPT = "__main__"
 
 
-def serialise_net(feature_net: object) -> dict[str, Any]:
+def serialise_net(feature_net: object) -> dict[str, object]:
     """Return the import path and the options of a class, or of a `functools.partial` of one, for JSON."""
     net_class, options = feature_net, {}
     if isinstance(feature_net, partial) and not feature_net.args:

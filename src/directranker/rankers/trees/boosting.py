@@ -26,7 +26,7 @@ MAX_QUERY_DOCUMENTS = 10_000  # LightGBM's limit
 
 
 def build_dataset(
-    data: TrainingData, parameters: dict[str, Any], seed: int, reference: lightgbm.Dataset | None = None
+    data: TrainingData, parameters: dict[str, object], seed: int, reference: lightgbm.Dataset | None = None
 ) -> lightgbm.Dataset:
     """Bin the features query by query, into the bins of `reference` where it is given.
 

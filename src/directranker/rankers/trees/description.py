@@ -9,8 +9,6 @@ True
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from directranker.description.model import Tree
@@ -27,7 +25,7 @@ def describe_trees(text: str) -> tuple[Tree, ...]:
     return tuple(map(_describe_tree, parse_trees(text).trees))
 
 
-def _describe_tree(numbers: dict[str, Any]) -> Tree:
+def _describe_tree(numbers: dict[str, object]) -> Tree:
     integers = {
         name: np.array(numbers.get(name, []), dtype=np.int64)
         for name in ("split_feature", "left_child", "right_child", "decision_type")

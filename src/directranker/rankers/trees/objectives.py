@@ -57,7 +57,7 @@ def build_objective(
     *,
     weight: FloatArray | None,
     gains: list[float],
-) -> tuple[dict[str, Any], LightGBMObjective | None]:
+) -> tuple[dict[str, object], LightGBMObjective | None]:
     """Return LightGBM's parameters of the objective, and our own objective unless it is lambdarank.
 
     `weight` is that of each document, `gains` the label gains of `encode_labels`.
