@@ -50,13 +50,13 @@ def write_elasticsearch(
     return features, {"model": {"name": name, "model": content}}
 
 
-def _write_feature(name: str) -> dict[str, Any]:
+def _write_feature(name: str) -> dict[str, object]:
     factor = {"field": name, "missing": 0}
     template = {"function_score": {"query": {"match_all": {}}, "field_value_factor": factor}}
     return {"name": name, "params": [], "template_language": "mustache", "template": template}
 
 
-def _write_linear(model: Net, ranklib: bool) -> dict[str, Any]:
+def _write_linear(model: Net, ranklib: bool) -> dict[str, object]:
     if model.layers:
         raise ExportError(
             f"{ENGINE} has no neural nets; train a linear ranker or LambdaMART, or export to 'solr', "

@@ -88,7 +88,7 @@ def write_solr(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[s
     }
 
 
-def _write_feature(name: str, norm: tuple[float, float] | None) -> dict[str, Any]:
+def _write_feature(name: str, norm: tuple[float, float] | None) -> dict[str, object]:
     if norm is None:
         return {"name": name}
     params = {"avg": str(round_float32(norm[0])), "std": str(round_float32(norm[1]))}
@@ -172,7 +172,7 @@ def _select_origin(low: FloatArray, high: FloatArray) -> float:
     return float(candidates[np.argmin((farthest / (high - low)).max(axis=1)), 0])
 
 
-def _write_layer(layer: Layer) -> dict[str, Any]:
+def _write_layer(layer: Layer) -> dict[str, object]:
     if layer.normalisation is not None:
         raise ExportError(
             "Solr's NeuralNetworkModel has no layer normalisation; train with normalisation='batch' or None, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,7 +27,7 @@ class TransformingRanker(Ranker):
     """A ranker with a parameter `transform`; a subclass calls `_fit_transform` in `_fit`."""
 
     @property
-    def transform(self) -> Any:
+    def transform(self) -> NoReturn:
         """Hidden: scikit-learn takes every object with a `transform` for a transformer, and would call it."""
         raise AttributeError("a ranker has no method transform; get_params() has its parameter of this name")
 

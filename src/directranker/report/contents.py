@@ -70,7 +70,7 @@ def _classify(comparison: Comparison, result: RankerResult, metric: str) -> str:
     return "best" if cell.is_best else "tied" if cell.is_tied else "worse"
 
 
-def _build_query_values(values: QueryValues) -> dict[str, Any]:
+def _build_query_values(values: QueryValues) -> dict[str, object]:
     def round_values(column: Sequence[float | None]) -> list[float | None]:
         return [None if value is None else float(f"{value:.6g}") for value in column]
 
@@ -99,7 +99,7 @@ def _build_rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _build_cell(comparison: Comparison, result: RankerResult, metric: str) -> dict[str, Any]:
+def _build_cell(comparison: Comparison, result: RankerResult, metric: str) -> dict[str, object]:
     cell = score_cell(comparison, result, metric)
     best = comparison.best(metric)
     test = None if best is None else comparison.test(metric, result.ranker, best.ranker)

@@ -119,7 +119,7 @@ class NetRanker(TransformingRanker):
 
     _unsaved_parameters = TransformingRanker._unsaved_parameters | {"teacher"}
 
-    def _fitted_state(self) -> dict[str, Any]:
+    def _fitted_state(self) -> dict[str, object]:
         weights = {name: tensor.numpy() for name, tensor in self.net_.state_dict().items()}
         return {**super()._fitted_state(), "net_": weights}
 
@@ -154,7 +154,7 @@ class NetRanker(TransformingRanker):
         contributions = integrated_gradients(self.net_, encoded, pairs, shape=shape, n_steps=n_steps)
         return contributions, "integrated gradients"
 
-    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, object]:
         parameters = super()._parameters_for_metric(metric)
         if str(self.get_params(deep=False).get("pair_weight")).startswith("delta_"):
             if metric.measure == "ndcg":

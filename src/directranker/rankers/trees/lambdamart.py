@@ -293,7 +293,7 @@ class LambdaMART(Ranker):
         scores = self.booster_.predict(table, num_threads=_count_threads(self.n_jobs))
         return np.asarray(scores, dtype=np.float32)
 
-    def _fitted_state(self) -> dict[str, Any]:
+    def _fitted_state(self) -> dict[str, object]:
         return {**super()._fitted_state(), "booster_": ModelText(self.booster_.model_to_string())}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
@@ -311,7 +311,7 @@ class LambdaMART(Ranker):
         contributions = np.asarray(self.booster_.predict(table, pred_contrib=True))[:, :-1]
         return contributions[better] - contributions[worse], "Shapley values along the paths of the trees"
 
-    def _parameters_for_metric(self, metric: Metric) -> dict[str, Any]:
+    def _parameters_for_metric(self, metric: Metric) -> dict[str, object]:
         if metric.measure not in OPTIMISED_MEASURES:
             return {}
         parameters = super()._parameters_for_metric(metric)
@@ -321,7 +321,7 @@ class LambdaMART(Ranker):
             parameters["pair_weight"] = "delta_map"  # there is no weight for MAP@k
         return parameters
 
-    def _parameters_for_threads(self, n_threads: int) -> dict[str, Any]:
+    def _parameters_for_threads(self, n_threads: int) -> dict[str, object]:
         return {"n_jobs": n_threads}
 
     _warm_up_parameters = {"n_estimators": 2}  # noqa: RUF012 - as in the contract
@@ -358,7 +358,7 @@ def _as_lightgbm_metric(
     relevance, offsets = data.relevance, data.offsets
     weights = data.weight_of_queries if data.is_weighted else None
 
-    def evaluate(scores: FloatArray, _: Any) -> tuple[str, float, bool]:
+    def evaluate(scores: FloatArray, _: object) -> tuple[str, float, bool]:
         values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
         return str(metric), mean_over_queries(values, weights), True
 

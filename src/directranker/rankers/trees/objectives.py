@@ -94,7 +94,7 @@ def _build_swap_lambdas(pair_weight: PairWeight, data: TrainingData, threshold: 
 def _weight_lambdas(lambdas: Lambdas, weight: FloatArray | None) -> LightGBMObjective:
     """Multiply lambdas by the weights of documents, in the form that LightGBM calls."""
 
-    def compute(scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
+    def compute(scores: FloatArray, _: object) -> tuple[FloatArray, FloatArray]:
         gradient, curvature = lambdas(scores)
         return (gradient, curvature) if weight is None else (gradient * weight, curvature * weight)
 
