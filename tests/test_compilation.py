@@ -47,7 +47,7 @@ def test_slices_run_concurrently_and_errors_propagate() -> None:
 def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
-        "from directranker.encoding.per_query import _queries_to_ranks as kernel\n"
+        "from directranker.encoding.per_query import _rank_within_queries as kernel\n"
         "for dtype in (np.float32, np.float64):\n"
         "    kernel(np.ones((2, 1), dtype), np.array([0, 2]))\n"
     )

@@ -88,7 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["explain", "model", "data.txt", "--query", "x", "--better", "1", "--worse", "2"], "query 'x' does"),
         (
             ["explain", "model", "empty.txt", "--query", "1", "--better", "1", "--worse", "2"],
-            "empty.txt: holds",
+            "empty.txt: contains no documents",
         ),
         (
             ["explain", "model", "many.txt", "--query", "1", "--better", "1", "--worse", "2"],
@@ -99,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["report", "model", "--figures", "few.txt"], "few.txt is a file; give the name of a folder"),
         (["sensitivity", *STUDY, "--out", "few.txt"], "few.txt is a file; give the name of a folder"),
         (["sensitivity", *STUDY, "--out", "few.txt/new"], "few.txt is a file; give the name of a folder"),
-        (["sensitivity", *STUDY, "--values", "1"], "n_classes is 1; give a whole number of at least 2"),
+        (["sensitivity", *STUDY, "--values", "1"], "n_classes is 1; pass an integer of at least 2"),
         (["sensitivity", *STUDY, "--values", ""], "--values is ''; give comma-separated numbers"),
         (["demo", "--out", "few.txt"], "few.txt is a file; give the name of a folder"),
         (["demo", "--out", "few.txt/new"], "few.txt is a file; give the name of a folder"),

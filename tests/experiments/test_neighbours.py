@@ -98,7 +98,10 @@ def test_the_command_prints_the_librarys_result(
     for figure in ("one.svg", "lists/neighbours.svg", "lists/neighbours.png"):
         assert (tmp_path / figure).stat().st_size > 1000
     assert f"query {query}: {len(expected.rows)} documents" in lines[0]
-    expected_lines = ["figure: one.svg", "lists:  1 in lists; directranker report lists makes a page of them"]
+    expected_lines = [
+        "figure:  one.svg",
+        "queries: 1 in lists; run `directranker report lists` for a page",
+    ]
     assert lines[-2:] == expected_lines
     assert [
         line.split()[-1] == "*" for line in lines[2 : 1 + len(expected.rows)]
@@ -113,7 +116,7 @@ def test_queries_too_short_for_the_classes_are_left_out(tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, "--out", "lists"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert done.stderr == "left out: 1 of 3 queries, with fewer than 2 scores\n"
+    assert done.stderr == "directranker: skipped 1 of 3 queries with fewer than 2 distinct scores\n"
     kept = json.loads((tmp_path / "lists" / "neighbours.json").read_text())["lists"]
     assert [one["query"] for one in kept] == ["a", "c"]
     wrong = subprocess.run(

@@ -144,7 +144,7 @@ def test_engines_far_from_0(ranker: Ranker, targets: list[str], data: RankingDat
         (DirectRanker(**QUICK, transform="query-z-score"), "c", "needs all documents of a query"),
         (DirectRanker(**QUICK, transform="in-context"), "onnx", "needs all documents of a query"),
         (Ensemble(DirectRanker(**QUICK), 2, vary=BOTH, random_state=0), "c", r"rankers_\[1\]\.save"),
-        (Ensemble(IN_CONTEXT, 2, random_state=0), "c", "see documents by themselves"),
+        (Ensemble(IN_CONTEXT, 2, random_state=0), "c", "rankers have no per-query features"),
         (Ensemble(DirectRanker(**QUICK), 2, vary={"activation": ["relu", "tanh"]}), "c", "different layers"),
         (Ensemble(DirectRanker(**QUICK, normalisation="layer"), 2), "onnx", "merged into one net"),
         (DirectRanker(**QUICK, transform="signed-log"), "solr", "transform='standard'"),

@@ -106,7 +106,7 @@ def test_a_ranker_trained_on_bins_matches_one_trained_on_columns(monkeypatch: py
         answers.append(has_fast_pass(net))
         return False
 
-    monkeypatch.setattr("directranker.nn.training_pass.has_fast_pass", never)
+    monkeypatch.setattr("directranker.rankers.nets.fit_stages.has_fast_pass", never)
     by_columns = ranker.fit(data).predict(data)
     assert answers == [True]
     np.testing.assert_allclose(by_bins, by_columns, rtol=1e-3, atol=1e-3)

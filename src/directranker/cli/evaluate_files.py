@@ -22,7 +22,6 @@ from directranker.cli.console import (
 )
 from directranker.cli.streams import require_stdin
 from directranker.data.files import is_pipe
-from directranker.data.trec import judge_run
 
 if TYPE_CHECKING:
     from directranker.data.trec import JudgedRun
@@ -64,7 +63,7 @@ def read_judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> Judg
     from directranker.data.formats import ReadOptions
     from directranker.data.letor import parse_letor
     from directranker.data.score_files import parse_scores
-    from directranker.data.trec import JudgedRun, parse_run
+    from directranker.data.trec import JudgedRun, judge_run, parse_run
 
     if scores == data == STANDARD:
         raise ValueError("scores and data cannot both come from standard input; give a file for one of them")

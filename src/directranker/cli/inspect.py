@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from directranker.cli.console import AsJson, Threshold, get_console, print_json, read_data
-from directranker.data.folds import find_fold_files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -73,6 +72,7 @@ def _inspect_data(path: Path, threshold: float) -> Inspection:
 
 
 def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
+    from directranker.data.folds import find_fold_files
     from directranker.data.inspection import inspect_fold
 
     splits = {name: _read_non_finite(path) for name, path in find_fold_files(folder).items()}

@@ -23,8 +23,6 @@ from directranker.cli.loading import ModelPath, Trust, load_model, warn_of_unuse
 from directranker.cli.outputs import check_output_file
 from directranker.cli.streams import require_stdin, require_stdout
 from directranker.data.files import write_atomically
-from directranker.data.ranking_files import open_ranking_writer
-from directranker.ranking import rank_pieces, score_pieces
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
@@ -67,7 +65,8 @@ def rank(
 
     Example: `directranker rank model example --out mine.run`
     """
-    from directranker.data.ranking_files import detect_ranking_format
+    from directranker.data.ranking_files import detect_ranking_format, open_ranking_writer
+    from directranker.ranking import rank_pieces, score_pieces
 
     kind = form.value if form else "trec" if out == STANDARD else detect_ranking_format(out)
     if kind == "scores" and top is not None:

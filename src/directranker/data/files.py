@@ -164,6 +164,8 @@ def _set_target_name(error: OSError, temporary: Path, target: Path) -> None:
 
 def check_writable_parent(target: Path) -> Path:
     """Return the parent folder of a target; raise unless it exists and is writable."""
+    if target.parent.exists() and not target.parent.is_dir():
+        raise NotADirectoryError(f"{target.parent} is a file, so {target} cannot be created in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
     if not os.access(target.parent, os.W_OK):

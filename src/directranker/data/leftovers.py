@@ -66,7 +66,11 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     while True:
         path = make_sibling_path(target, PARTIAL)
         try:  # an interrupt may arrive as soon as the path exists
-            make(path)
+            try:
+                make(path)
+            except OSError as error:
+                error.filename = str(target)  # the temporary name means nothing to the user
+                raise
             with lock_path(path):
                 # Another writer may have removed it as abandoned before it was locked.
                 if path.exists():
