@@ -33,7 +33,7 @@ def convert_links(text: str) -> str:
     return text.replace('="docs/', '="')  # images
 
 
-def _messages_page() -> str:
+def _build_messages_page() -> str:
     # MkDocs loads this file alone, so its neighbour is loaded by path.
     path = Path(__file__).with_name("messages.py")
     names = runpy.run_path(str(path))
@@ -47,4 +47,5 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for original, page in ORIGINALS.items():
         text = (root / original).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=convert_links(text)))
+    files.append(File.generated(config, "reference/messages.md", content=_build_messages_page()))
     return files

@@ -257,8 +257,7 @@ def test_ctrl_c_keeps_finished_trainings_only(
         assert process.returncode == 130, errors
         assert out == ""
         assert errors == (
-            "directranker: interrupted; finished data sets are kept in stopped, and the same command goes on "
-            "from there\n"
+            "directranker: interrupted; finished jobs are kept in stopped; run the same command to resume\n"
         )
         assert len(before) < 4
     assert finish(tmp_path, before) == uninterrupted
