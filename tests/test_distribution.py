@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -46,6 +47,7 @@ def test_the_quick_start_runs_from_the_wheel(dist: Path, tmp_path: Path) -> None
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "env")}))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    copy_compiled_kernels(packages / "directranker")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     quick_start = re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)[0]
     program = f"{quick_start}\nimport directranker\nprint(directranker.__file__)\n"
@@ -58,6 +60,16 @@ def test_the_quick_start_runs_from_the_wheel(dist: Path, tmp_path: Path) -> None
     command = [str(python), "-I", str(tmp_path / "env" / "bin" / "directranker"), "info", "model"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "DirectRanker" in told.stdout
+
+
+def copy_compiled_kernels(package: Path) -> None:
+    """Copy the compiled kernels of the checkout; a cache is valid for a source of the same time and size."""
+    for cached in SOURCES.rglob("*.nb[ci]"):
+        target = package / cached.relative_to(SOURCES)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy2(cached, target)
+    for source in SOURCES.rglob("*.py"):
+        shutil.copystat(source, package / source.relative_to(SOURCES))
 
 
 def test_all_imports_are_declared_dependencies() -> None:
