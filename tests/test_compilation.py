@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -63,6 +64,11 @@ def test_a_first_compilation_is_announced_once_and_a_cached_kernel_is_not(tmp_pa
         return done.stderr
 
     assert run() == ANNOUNCEMENT  # once, though two are compiled, and without a terminal
+    assert run() == ""
+    for index in tmp_path.rglob("*.nbi"):  # as left by a version with other modules
+        version = pickle.dumps(pickle.loads(index.read_bytes()))  # noqa: S301 - our own file
+        index.write_bytes(version + b"cdirectranker.no_such_module\nName\n.")
+    assert run() == ANNOUNCEMENT
     assert run() == ""
 
 

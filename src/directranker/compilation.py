@@ -104,8 +104,29 @@ class _Kernel:
                     if isinstance(module_globals.get(name), _Kernel):
                         module_globals[name] = module_globals[name].get_machine_code()
                 options = {"nogil": True, "error_model": "numpy", **self._options}
-                self._machine_code = numba.njit(**options)(self._function)
+                dispatcher = numba.njit(**options)(self._function)
+                if options.get("cache"):
+                    _recompile_where_the_cache_is_unreadable(dispatcher)
+                self._machine_code = dispatcher
         return self._machine_code
+
+
+def _recompile_where_the_cache_is_unreadable(dispatcher: Any) -> None:
+    """Replace cache entries that are damaged, or name modules that an earlier version had."""
+    cache = dispatcher._cache
+    load = cache.load_overload
+
+    def load_or_discard(signature: object, target_context: object) -> object:
+        try:
+            return load(signature, target_context)
+        except Exception:  # unpickling may raise anything
+            try:
+                cache.flush()
+            except OSError:  # the folder is read-only
+                cache.disable()
+            return None
+
+    cache.load_overload = load_or_discard
 
 
 def _find_names(code: CodeType) -> Iterator[str]:
