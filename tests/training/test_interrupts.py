@@ -1,4 +1,4 @@
-"""Ctrl-C ends every fit soon, whatever native code is running; these tests send real signals."""
+"""Ctrl-C ends every fit soon, even inside native code; these tests send real signals."""
 
 from __future__ import annotations
 
