@@ -59,9 +59,9 @@ RANK_WITH_LIGHTGBM = """
 import sys, time
 import lightgbm
 from pathlib import Path
-from directranker.data.ranking_files import ranking_writer
+from directranker.data.ranking_files import open_ranking_writer
 from directranker.data.streaming import stream_dataset
-from directranker.ranking import ranked_tables
+from directranker.ranking import rank_pieces
 class Trees:
     def __init__(self, path):
         self.booster = lightgbm.Booster(model_file=path)
@@ -69,8 +69,8 @@ class Trees:
         return self.booster.predict(piece.features)
 trees = Trees(sys.argv[1])
 start = time.perf_counter()
-with ranking_writer(Path(sys.argv[3]), "trec", tag="x") as write:
-    for table in ranked_tables(trees, stream_dataset(sys.argv[2])):
+with open_ranking_writer(Path(sys.argv[3]), "trec", tag="x") as write:
+    for table in rank_pieces(trees, stream_dataset(sys.argv[2])):
         write(table)
 print(time.perf_counter() - start)
 """
