@@ -52,24 +52,25 @@ def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None
     assert (parity.n_documents, parity.n_queries) == (named.n_documents, named.n_queries)
 
 
-def test_errors_name_missing_and_new_features(named: RankingDataset, ranker: RankSVM) -> None:
-    table = named.to_frame("pyarrow")
-    with pytest.raises(ValueError, match=r"X has 19 features, .* with 20; it lacks 'field_3'$"):
+def test_features_are_looked_up_by_name(named: RankingDataset, ranker: RankSVM) -> None:
+    table, scores = named.to_frame("pyarrow"), ranker.predict(named)
+    with pytest.raises(DataError, match="X lacks 'field_3', which RankSVM was fitted with$"):
         ranker.predict(RankingDataset.from_frame(table.drop_columns(["field_3"])))
     more = table.append_column("price", table["field_1"])
-    with pytest.raises(ValueError, match=r"X has 21 features, .* with 20; 'price' is new$"):
-        ranker.predict(RankingDataset.from_frame(more))
+    for changed in (more, more.select(more.column_names[::-1])):
+        np.testing.assert_array_equal(ranker.predict(RankingDataset.from_frame(changed)), scores)
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", "b"] * 10, "column 'brand' holds 'a' in row 0, not a number; encode it, or leave it out"),
-        ([[1, 2], [3]] * 10, r"column 'brand' holds \[1,? 2\] in row 0, not a number"),
-        (pd.Categorical(["a", "b"] * 10), "column 'brand' holds 'a' in row 0, not a number"),
+        (
+            [[1, 2], [3]] * 10,
+            r"column 'brand' holds (\[1,? 2\] in row 0, not a|large_list.*neither a) number",
+        ),
         (
             [pd.Timestamp("2026-01-01")] * 20,
-            "column 'brand' holds 2026-01-01T00:00:00.* in row 0, not a number",
+            "column 'brand' holds (2026-01-01T00:00:00.* in row 0, not a|timestamp.*neither a) number",
         ),
     ],
 )

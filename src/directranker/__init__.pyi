@@ -3,8 +3,8 @@ from .classification import Boundaries as Boundaries
 from .classification import OrderClassifier as OrderClassifier
 from .classification import class_boundaries as class_boundaries
 from .classification import load_classifier as load_classifier
+from .data.concatenation import concatenate as concatenate
 from .data.dataset import RankingDataset as RankingDataset
-from .data.dataset import concatenate as concatenate
 from .data.folds import Fold as Fold
 from .data.folds import read_fold as read_fold
 from .data.folds import read_folds as read_folds

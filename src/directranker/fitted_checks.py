@@ -12,6 +12,8 @@ ValueError: mean_ of SimpleNamespace has dtype float64 and shape (1,); expected 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,18 @@ def check_fitted_inputs(estimator: BaseEstimator) -> int:
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and (np.shape(names) != (n,) or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names_in_ does not name {n} features")
+    _check_categories(getattr(estimator, "categories_", {}), () if names is None else names)
     return n
+
+
+def _check_categories(categories: object, names: Sequence[str]) -> None:
+    """Raise unless these are sorted strings for some of the features."""
+    if not isinstance(categories, Mapping) or not set(categories) <= set(names):
+        raise ValueError("categories_ does not have feature names as its keys")
+    for name, values in categories.items():
+        are_strings = isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+        if not are_strings or any(low >= high for low, high in pairwise(value.encode() for value in values)):
+            raise ValueError(f"categories_ of {name!r} are not different strings in ascending order")
 
 
 def check_fitted_array(owner: Any, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> Any:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from directranker.data.dataset import RankingDataset, concatenate
+from directranker.data.concatenation import concatenate
+from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import group_by_query
 from directranker.errors import DataError
 

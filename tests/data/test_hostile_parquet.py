@@ -64,7 +64,7 @@ def test_any_type_in_any_role_is_read_or_reported(tmp_path: Path, reader: Reader
                     accepted.add(kind)
     assert {"int64", "float", "double"} <= accepted
     assert not accepted & {"list", "struct", "map", "tensor"}
-    assert ("string" in accepted) == (role in ("qid", "docid"))
+    assert ("string" in accepted) == (role in ("qid", "docid", "feature_1"))
     assert ("decimal128(38, 0)" in accepted) == (role != "qid")
 
 

@@ -91,7 +91,7 @@ def test_changed_bytes_never_crash(tmp_path_factory: Any, data: st.DataObject) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "format version 99, this directranker reads 1"),
+        ({"version": 99}, "format version 99, this directranker reads 2"),
         ({"format": "cake"}, "header of 'cake', not of a data set"),
         ({"parts": 3}, "damaged header"),
         ({"parts": {"../../etc/passwd": {"bytes": 3}}}, "passwd is missing"),

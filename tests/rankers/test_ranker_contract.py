@@ -81,7 +81,7 @@ def test_tables_and_data_sets(ranker: Ranker, data: RankingDataset) -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         ranker.predict(frame[names[::-1]])
     named = RankingDataset.from_arrays(X, y, qid=qid, feature_names=[f"f{i}" for i in range(X.shape[1])])
-    with pytest.raises(ValueError, match=r"feature 1 of X is .* fitted with .* there; give"):
+    with pytest.raises(ValueError, match=r"X lacks 'feature_1', .* and \d+ more, which"):
         ranker.predict(named)
     with pytest.raises(ValueError, match="X has 3 features"):
         ranker.predict(RankingDataset.from_arrays(X[:, :3], y, qid=qid))

@@ -3,7 +3,7 @@
 >>> import pyarrow as pa
 >>> schema = pa.table({"query": ["a"], "relevance": [1], "bm25": [2.5]}).schema
 >>> ColumnRoles(query="query").resolve(schema).features
-['bm25']
+('bm25',)
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import pyarrow as pa
 
+from directranker.data.categories import is_category_type
+from directranker.data.column_kinds import name_dimensions
 from directranker.errors import DataError
 
 __all__ = [
     "ColumnRoles",
+    "FeatureColumn",
     "format_in_one_line",
     "is_numeric_type",
     "name_column_in_errors",
-    "resolve_feature_names",
+    "resolve_feature_columns",
 ]
 
 MAX_LIST_SIZE = 1_000_000  # features in a list; a file may claim any number
@@ -37,6 +41,10 @@ class ColumnRoles:
     query: str | None = "qid"
     document: str | None = "docid"
     features: Sequence[str] | None = None
+    categorical: Sequence[str] = ()
+    """Features whose numbers are ids of categories; text is categorical without being named."""
+    drop: Sequence[str] = ()
+    """Columns that are not features."""
 
     def resolve(self, schema: pa.Schema, *, need_labels: bool = True) -> ColumnRoles:
         """Check that the columns exist and fill in the names of the features."""
@@ -46,41 +54,54 @@ class ColumnRoles:
         special = [name for name in (self.relevance, self.query, document) if name is not None]
         features = self.features
         if features is None:
-            excluded = {*special, *_find_index_columns(schema)}
+            excluded = {*special, *self.drop, *_find_index_columns(schema)}
             features = [name for name in schema.names if name not in excluded]
-        for name in [*special, *features]:
+        for name in [*special, *features, *self.categorical]:
             if name not in known and (need_labels or name != self.relevance):
-                names = ", ".join(schema.names)
-                raise DataError(f"no column {name!r}; the columns are {names}{self._get_hint(name)}")
+                raise DataError(self._describe_missing_column(name, schema.names))
         if not features:
             raise DataError("there are no feature columns besides relevance, query and document")
+        for name in self.categorical:
+            if name not in features:
+                raise DataError(f"{name!r} is categorical but not a feature; add it to the features")
         counts = Counter(schema.names)
         for name in [*special, *features]:
             if counts[name] > 1:
                 raise DataError(f"there are {counts[name]} columns {name!r}; rename all but one")
-        return ColumnRoles(self.relevance, self.query, document, features)
+        return replace(self, document=document, features=tuple(features))
 
     def _check_names(self) -> None:
         for role in ("relevance", "query", "document"):
             name = getattr(self, role)
             if not (isinstance(name, str) or (name is None and role != "relevance")):
                 raise TypeError(f"{role} is a {type(name).__name__}; give the name of one column")
-        if isinstance(self.features, str):
-            raise TypeError(f"features is {self.features!r}; give a list of column names")
+        for role in ("features", "categorical", "drop"):
+            if isinstance(getattr(self, role), str):
+                raise TypeError(f"{role} is {getattr(self, role)!r}; give a list of column names")
 
-    def _get_hint(self, name: str) -> str:
+    def _describe_missing_column(self, name: str, names: Sequence[str]) -> str:
+        problem = f"no column {name!r}; the columns are {', '.join(names)}"
         if name == self.relevance:
-            return "; name the column of labels (`directranker convert --relevance`)"
+            return f"{problem}; name the column of labels (`--relevance`)"
         if name == self.query:
             return (
-                "; name the column of query ids (`directranker convert --query`), or pass query=None if all "
-                "rows belong to one query"
+                f"{problem}; name the column of query ids (`--query`), or pass query=None if all rows belong "
+                "to one query"
             )
-        return ""
+        return problem
 
 
-def resolve_feature_names(schema: pa.Schema, columns: ColumnRoles) -> tuple[str, ...]:
-    """Return the names of the features; raise if a column's type does not fit its role. Reads no values."""
+@dataclass(frozen=True)
+class FeatureColumn:
+    """A column of a table, and the features that it becomes."""
+
+    name: str
+    kind: Literal["number", "category", "vector"]
+    feature_names: tuple[str, ...]
+
+
+def resolve_feature_columns(schema: pa.Schema, columns: ColumnRoles) -> tuple[FeatureColumn, ...]:
+    """Return the feature columns; raise if a column's type does not fit its role. Reads no values."""
     for name, is_valid_type, problem in (
         (
             columns.relevance,
@@ -92,18 +113,45 @@ def resolve_feature_names(schema: pa.Schema, columns: ColumnRoles) -> tuple[str,
     ):
         if name in schema.names and not is_valid_type(schema.field(name).type):
             raise DataError(f"column {name!r}: {problem.format(schema.field(name).type)}")
-    features = list(columns.features or ())
-    for name in features:
-        dtype = schema.field(name).type
-        if pa.types.is_fixed_size_list(dtype) and len(features) == 1 and is_numeric_type(dtype.value_type):
-            with name_column_in_errors(name):
-                return _read_list_names(dtype.list_size, (schema.field(name).metadata or {}).get(b"names"))
-        if not is_numeric_type(dtype):
-            raise DataError(
-                f"column {name!r} holds {dtype}, not numbers; encode it, leave it out, "
-                "or name it as relevance, query or document"
-            )
-    return tuple(features)
+    names, problems = list(columns.features or ()), []
+    resolved: list[FeatureColumn] = []
+    for name in names:
+        try:
+            resolved.append(_resolve_feature(schema.field(name), columns, is_only=len(names) == 1))
+        except DataError as error:
+            problems.append(str(error))
+    if problems:
+        raise DataError("; ".join(problems))
+    return tuple(resolved)
+
+
+def _resolve_feature(field: pa.Field, columns: ColumnRoles, *, is_only: bool) -> FeatureColumn:
+    name, dtype = field.name, field.type
+    if name in columns.categorical and _is_id_type(dtype, or_boolean=True):
+        return FeatureColumn(name, "category", (name,))
+    if name in columns.categorical:
+        raise DataError(f"column {name!r} holds {dtype}; a category is a string or a whole number")
+    if pa.types.is_fixed_size_list(dtype) and is_numeric_type(dtype.value_type):
+        with name_column_in_errors(name):
+            return FeatureColumn(name, "vector", _name_vector_features(field, is_only=is_only))
+    if is_numeric_type(dtype):
+        return FeatureColumn(name, "number", (name,))
+    if is_category_type(dtype) and _is_id_type(dtype, or_boolean=True):
+        return FeatureColumn(name, "category", (name,))
+    raise DataError(
+        f"column {name!r} holds {dtype}, which is neither a number nor a category; convert it, or leave it "
+        f"out with drop=[{name!r}] (`--drop {name}`)"
+    )
+
+
+def _name_vector_features(field: pa.Field, *, is_only: bool) -> tuple[str, ...]:
+    size = field.type.list_size
+    if not 0 < size <= MAX_LIST_SIZE:
+        raise DataError(f"holds lists of {size} numbers; give 1 to {MAX_LIST_SIZE:,} features")
+    stored = (field.metadata or {}).get(b"names")
+    if not is_only or (stored is None and field.name != "features"):
+        return name_dimensions(field.name, size)
+    return _read_list_names(size, stored)
 
 
 @contextmanager
@@ -135,11 +183,11 @@ def _is_label_type(dtype: pa.DataType) -> bool:
     return is_numeric_type(dtype) or _is_text_type(dtype)
 
 
-def _is_id_type(dtype: pa.DataType) -> bool:
+def _is_id_type(dtype: pa.DataType, *, or_boolean: bool = False) -> bool:
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_null(dtype)
-    return bool(_is_text_type(dtype) or is_number)
+    return bool(_is_text_type(dtype) or is_number or (or_boolean and pa.types.is_boolean(dtype)))
 
 
 def _is_text_type(dtype: pa.DataType) -> bool:
@@ -163,8 +211,6 @@ def _find_index_columns(schema: pa.Schema) -> set[str]:
 
 def _read_list_names(size: int, stored: bytes | None) -> tuple[str, ...]:
     """Return the names of the features in a column of lists: from its metadata, else numbered."""
-    if not 0 < size <= MAX_LIST_SIZE:
-        raise DataError(f"holds lists of {size} numbers; give 1 to {MAX_LIST_SIZE:,} features")
     if stored is None:
         return tuple(f"feature_{number}" for number in range(1, size + 1))
     names = tuple(stored.decode().split("\n"))

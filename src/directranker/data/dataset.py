@@ -20,16 +20,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from directranker.arrays import Features, IntArray, Relevance
+from directranker.data.categories import Categories, as_categories
 from directranker.data.checking import (
     as_feature_names,
     as_features,
@@ -37,6 +38,7 @@ from directranker.data.checking import (
     as_query_indices,
     as_relevance,
 )
+from directranker.data.column_kinds import ColumnKinds
 from directranker.data.column_roles import ColumnRoles
 from directranker.data.grouping import (
     Grouping,
@@ -44,17 +46,15 @@ from directranker.data.grouping import (
     as_query_ids,
     check_offsets,
     group_by_query,
-    group_runs,
     select_query_rows,
 )
-from directranker.data.texts import Texts, are_texts_equal, as_texts, concatenate_texts, take_texts
-from directranker.errors import DataError
+from directranker.data.texts import Texts, are_texts_equal, as_texts, take_texts
 from directranker.parameters import SEED, Constraint, between
 
 if TYPE_CHECKING:
     from directranker.data.tabular import FrameKind
 
-__all__ = ["RandomState", "RankingDataset", "concatenate"]
+__all__ = ["RandomState", "RankingDataset"]
 
 RandomState = int | np.random.Generator | None
 THRESHOLD = Constraint(
@@ -90,6 +90,10 @@ class RankingDataset:
     The source is the table, arrays or file that the data set was created from; `select` and `split` keep it.
     None if the rows are those of the source in its order.
     """
+    categories: Categories = field(default_factory=dict)
+    """The sorted values of each categorical feature; `features` has the index of each, NaN where missing."""
+    columns: ColumnRoles | None = None
+    """The columns of the table that the data set was created from."""
 
     def __post_init__(self) -> None:
         features = as_features(self.features, names=self.feature_names)
@@ -108,6 +112,7 @@ class RankingDataset:
         self._set("offsets", _make_read_only(offsets))
         self._set("query_ids", _make_read_only(query_ids))
         self._set("feature_names", as_feature_names(self.feature_names, n_features))
+        self._set("categories", as_categories(self.categories, features, self.feature_names))
         self._set("document_texts", as_texts(self.document_texts, n_rows, "document ids"))
         self._set("comment_texts", as_texts(self.comment_texts, n_rows, "comments"))
         if self.original_rows is not None:
@@ -151,6 +156,8 @@ class RankingDataset:
         feature_names: tuple[str, ...] = (),
         document_texts: Texts | None = None,
         comment_texts: Texts | None = None,
+        categories: Categories | None = None,
+        columns: ColumnRoles | None = None,
     ) -> RankingDataset:
         """Sort ungrouped rows into the order of their queries."""
         order = slice(None) if grouping.order is None else grouping.order
@@ -163,6 +170,8 @@ class RankingDataset:
             document_texts=take_texts(document_texts, order),
             comment_texts=take_texts(comment_texts, order),
             original_rows=grouping.order,
+            categories=categories or {},
+            columns=columns,
         )
 
     @classmethod
@@ -174,11 +183,14 @@ class RankingDataset:
         query: str | None = "qid",
         document: str | None = "docid",
         features: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+        drop: Sequence[str] = (),
     ) -> RankingDataset:
-        """Convert a pandas, polars or pyarrow table; all columns not named are features.
+        """Convert a pandas, polars or pyarrow table; all columns not named are features, except `drop`.
 
-        A null becomes NaN. With `query=None` all rows belong to one query. The column `docid` may be missing.
-        Features may also be one column of fixed-size lists.
+        Columns of text and of categories are categorical; so are ints, such as ids, named in `categorical`.
+        A column of fixed-size lists is a vector, with a feature per dimension. A null becomes NaN. With
+        `query=None` all rows belong to one query. The column `docid` may be missing.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"qid": [1, 1], "relevance": [0, 1], "bm25": [0.5, None]})
@@ -187,7 +199,8 @@ class RankingDataset:
         """
         from directranker.data.tabular import dataset_from_frame  # noqa: PLC0415 - import cycle
 
-        return dataset_from_frame(frame, ColumnRoles(relevance, query, document, features))
+        columns = ColumnRoles(relevance, query, document, features, tuple(categorical), tuple(drop))
+        return dataset_from_frame(frame, columns)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """Return a `"pandas"`, `"polars"` or `"pyarrow"` table: qid, docid, relevance, features.
@@ -230,6 +243,12 @@ class RankingDataset:
         return int(self.features.shape[1])
 
     @cached_property
+    def kinds(self) -> ColumnKinds:
+        """The kind of each feature: number, category or dimension of a vector."""
+        counts = {name: len(values) for name, values in self.categories.items()}
+        return ColumnKinds.of(self.feature_names, counts)
+
+    @cached_property
     def qid(self) -> QueryIds:
         """The query id of each row."""
         return _make_read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
@@ -264,6 +283,8 @@ class RankingDataset:
             and self.feature_names == other.feature_names
             and are_texts_equal(self.document_texts, other.document_texts)
             and are_texts_equal(self.comment_texts, other.comment_texts)
+            and self.categories.keys() == other.categories.keys()
+            and all(values.equals(other.categories[name]) for name, values in self.categories.items())
         )
 
     def to_source_order(self, values: ArrayLike) -> NDArray[np.generic]:
@@ -341,47 +362,6 @@ class RankingDataset:
         THRESHOLD.check("threshold", threshold)
         relevant_before = np.concatenate([[0], np.cumsum(self.relevance >= threshold)])
         return self.select(np.diff(relevant_before[self.offsets]) > 0)
-
-
-def concatenate(
-    parts: Sequence[RankingDataset], *, shared_queries: Literal["error", "merge"] = "error"
-) -> RankingDataset:
-    """Concatenate data sets; a query id in two of them raises unless `shared_queries="merge"`.
-
-    >>> one = RankingDataset.from_arrays([[1.0]], [1], qid=[1])
-    >>> two = RankingDataset.from_arrays([[2.0]], [0], qid=[2])
-    >>> concatenate([one, two])
-    RankingDataset(2 documents, 2 queries, 1 feature)
-    """
-    if not parts:
-        raise ValueError("no data sets to concatenate")
-    if shared_queries not in ("error", "merge"):
-        raise ValueError(f"shared_queries is {shared_queries!r}; use 'error' or 'merge'")
-    for part in parts[1:]:
-        if part.feature_names != parts[0].feature_names:
-            raise DataError(
-                f"features differ: {parts[0].feature_names} and {part.feature_names}; "
-                "give all data sets the same features"
-            )
-    query_ids = np.concatenate([part.query_ids.astype(object) for part in parts])
-    lengths = [part.n_documents for part in parts]
-    first_rows = np.cumsum([0, *lengths[:-1]])
-    starts = np.concatenate([part.offsets[:-1] + row for part, row in zip(parts, first_rows, strict=True)])
-    grouping = group_runs(as_query_ids(query_ids), starts, sum(lengths))
-    if len(grouping.query_ids) < len(query_ids) and shared_queries == "error":
-        ids, counts = np.unique(query_ids, return_counts=True)
-        raise DataError(
-            f"{np.sum(counts > 1)} query ids are in more than one data set, such as "
-            f"{ids[counts > 1][0]!r}; rename them or pass shared_queries='merge'"
-        )
-    return RankingDataset.from_grouping(
-        grouping,
-        features=np.concatenate([part.features for part in parts]),
-        relevance=np.concatenate([part.relevance for part in parts]),
-        feature_names=parts[0].feature_names,
-        document_texts=concatenate_texts([part.document_texts for part in parts], lengths),
-        comment_texts=concatenate_texts([part.comment_texts for part in parts], lengths),
-    )
 
 
 def _make_read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:

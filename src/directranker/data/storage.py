@@ -19,6 +19,7 @@ import io
 import json
 import math
 import operator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from directranker._version import __version__
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_consistently
@@ -37,7 +39,7 @@ from directranker.errors import DataError, StorageError
 __all__ = ["HEADER", "is_saved_dataset", "load_dataset", "save_dataset"]
 
 FORMAT = "directranker data set"
-VERSION = 1
+VERSION = 2
 HEADER = "header.json"
 BLOCK_BYTES = 1 << 24
 DTYPES = ("<f4", "<f8", "<i8", "|u1")
@@ -60,6 +62,8 @@ def save_dataset(data: RankingDataset, folder: str | Path, *, overwrite: bool = 
             "n_queries": data.n_queries,
             "n_features": data.n_features,
             "feature_names": data.feature_names,
+            "categorical": list(data.categories),
+            "columns": None if data.columns is None else asdict(data.columns),
             "parts": parts,
         }
         (temporary / HEADER).write_text(json.dumps(header, indent=1), encoding="utf-8")
@@ -97,6 +101,8 @@ def _collect_arrays(data: RankingDataset) -> dict[str, NDArray[Any]]:
         arrays |= _split_texts("comments", data.comment_texts)
     if data.original_rows is not None:
         arrays["original_rows.npy"] = data.original_rows
+    for number, vocabulary in enumerate(data.categories.values()):
+        arrays |= _split_texts(f"categories_{number}", vocabulary)
     return arrays
 
 
@@ -197,7 +203,17 @@ def _build_dataset(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> R
         document_texts=_read_texts(arrays, "documents"),
         comment_texts=_read_texts(arrays, "comments"),
         original_rows=arrays.get("original_rows.npy"),
+        categories=_read_categories(header["categorical"], arrays),
+        columns=None if header["columns"] is None else ColumnRoles(**header["columns"]),
     )
+
+
+def _read_categories(names: list[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Texts]:
+    vocabularies = {name: _read_texts(arrays, f"categories_{number}") for number, name in enumerate(names)}
+    for name, vocabulary in vocabularies.items():
+        if vocabulary is None:
+            raise DataError(f"the categories of {name!r} are missing")
+    return vocabularies
 
 
 def _check_dtype(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:

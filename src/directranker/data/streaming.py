@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from directranker.arrays import Features
-from directranker.data.column_roles import ColumnRoles, resolve_feature_names
-from directranker.data.dataset import RankingDataset, concatenate
+from directranker.data.column_roles import ColumnRoles, resolve_feature_columns
+from directranker.data.concatenation import concatenate
+from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, ignore_progress
 from directranker.data.formats import ReadOptions, detect_format, read_dataset
 from directranker.data.letor import open_letor, parse_letor
@@ -141,7 +142,7 @@ def _read_parquet_blocks(
     file: ParquetFile, columns: ColumnRoles, progress: Progress
 ) -> Iterator[RankingDataset]:
     done, total = 0, file.metadata.num_rows
-    resolve_feature_names(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
+    resolve_feature_columns(file.schema_arrow, columns.resolve(file.schema_arrow, need_labels=False))
     for batch in _iterate_batches(file):
         table = pa.Table.from_batches([batch])
         if columns.relevance not in table.column_names:

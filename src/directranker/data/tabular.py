@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,13 +21,15 @@ import numpy as np
 import pyarrow as pa
 
 from directranker.arrays import Features, Relevance
+from directranker.data.categories import decode, encode_values
 from directranker.data.checking import as_relevance
 from directranker.data.column_roles import (
     ColumnRoles,
+    FeatureColumn,
     format_in_one_line,
     is_numeric_type,
     name_column_in_errors,
-    resolve_feature_names,
+    resolve_feature_columns,
 )
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import Progress, ignore_progress, open_seekable, write_atomically
@@ -44,6 +47,7 @@ __all__ = [
     "dataset_from_frame",
     "frame_from_dataset",
     "open_parquet",
+    "read_features",
     "read_parquet",
     "write_parquet",
 ]
@@ -58,6 +62,18 @@ def dataset_from_frame(frame: object, columns: ColumnRoles, *, first_row: int = 
     table = _to_arrow_table(frame)
     batches = table.to_batches(max_chunksize=BLOCK_ROWS)
     return _build_dataset(table.schema, table.num_rows, batches, columns, first_row)
+
+
+def read_features(frame: object, columns: ColumnRoles) -> tuple[Features, tuple[str, ...], dict[str, Texts]]:
+    """Return the features of a frame without labels and queries, their names, and the categories."""
+    table = _to_arrow_table(frame)
+    filled = FeatureTable.allocate(resolve_feature_columns(table.schema, columns), table.num_rows)
+    row = 0
+    for batch in table.to_batches(max_chunksize=BLOCK_ROWS):
+        filled.fill(row, batch)
+        row += batch.num_rows
+    categories = filled.encode_categories()
+    return filled.features, filled.feature_names, categories
 
 
 @contextmanager
@@ -139,8 +155,23 @@ def _to_arrow_table(frame: object) -> pa.Table:
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DataError(f"a column cannot be read: {error.args[0]}; give it one type") from None
+            raise DataError(_describe_mixed_types(frame) or format_in_one_line(error)) from None
     return pa.table(frame)
+
+
+def _describe_mixed_types(frame: Any) -> str | None:
+    """Describe the first value of a pandas frame that has another type than those before it."""
+    for name in frame.columns:
+        values = frame[name].dropna()
+        kinds = [type(value) for value in values] if values.dtype == object else []
+        row = next((row for row, kind in enumerate(kinds) if kind is not kinds[0]), None)
+        if row is not None:
+            position = int(frame.index.get_indexer_for(values.index[row : row + 1])[0])
+            return (
+                f"column {name!r} holds {values.iloc[row]!r} in row {position}, a {kinds[row].__name__}, but "
+                f"{kinds[0].__name__} before; give the column one type"
+            )
+    return None
 
 
 def _report_progress(
@@ -161,8 +192,7 @@ def _build_dataset(
     first_row: int = 0,
 ) -> RankingDataset:
     columns = columns.resolve(schema)
-    names = resolve_feature_names(schema, columns)
-    features = _allocate_features(n_rows, len(names))
+    table = FeatureTable.allocate(resolve_feature_columns(schema, columns), n_rows)
     # Only the other columns are kept as Arrow arrays until the end.
     kept: dict[str, list[pa.Array]] = {
         name: [] for name in (columns.relevance, columns.query, columns.document) if name
@@ -170,18 +200,21 @@ def _build_dataset(
     row = 0
     for batch in batches:
         if row + batch.num_rows <= n_rows:
-            _fill_features(features[row : row + batch.num_rows], batch, columns, first_row + row)
+            table.fill(row, batch, first_row)
         row += batch.num_rows
         for name, chunks in kept.items():
             chunks.append(batch.column(name))
     check_n_rows(row, n_rows)
     values = {name: pa.chunked_array(chunks, schema.field(name).type) for name, chunks in kept.items()}
+    categories = table.encode_categories(first_row)
     return RankingDataset.from_grouping(
         _group_rows(values, columns.query, n_rows, first_row),
-        features=features,
+        features=table.features,
         relevance=_read_relevance(values[columns.relevance], n_rows, columns.relevance, first_row),
-        feature_names=names,
+        feature_names=table.feature_names,
         document_texts=_read_document_ids(values, columns.document, n_rows),
+        categories=categories,
+        columns=columns,
     )
 
 
@@ -200,18 +233,64 @@ def _allocate_features(n_rows: int, n_features: int) -> Features:
         raise DataError(f"{size} as a dense array, do not fit in memory") from None
 
 
-def _fill_features(block: Features, batch: pa.RecordBatch, columns: ColumnRoles, first_row: int) -> None:
-    for index, name in enumerate(columns.features or ()):
-        with name_column_in_errors(name):
-            column = batch.column(name)
-            if pa.types.is_fixed_size_list(column.type):
-                if column.null_count:
-                    row = first_row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                    raise DataError(f"the list in row {row} is null; give every row a list")
-                values = _to_float32(column.flatten(), name, first_row, block.shape[1])
-                block[:] = values.reshape(block.shape)
-            else:
-                block[:, index] = _to_float32(column, name, first_row)
+@dataclass(frozen=True)
+class FeatureTable:
+    """The features of a table, filled batch by batch; categories are encoded at the end."""
+
+    columns: tuple[FeatureColumn, ...]
+    features: Features
+    chunks: dict[str, list[pa.Array]]
+    """The values of categorical columns."""
+
+    @classmethod
+    def allocate(cls, columns: tuple[FeatureColumn, ...], n_rows: int) -> FeatureTable:
+        """Allocate the features of these columns."""
+        n_features = sum(len(column.feature_names) for column in columns)
+        chunks: dict[str, list[pa.Array]] = {
+            column.name: [] for column in columns if column.kind == "category"
+        }
+        return cls(columns, _allocate_features(n_rows, n_features), chunks)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of all features."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    def fill(self, row: int, batch: pa.RecordBatch, first_row: int = 0) -> None:
+        """Fill the rows from `row` on with those of a batch; errors count them from `first_row` on."""
+        block, index = self.features[row : row + batch.num_rows], 0
+        for column in self.columns:
+            stop = index + len(column.feature_names)
+            with name_column_in_errors(column.name):
+                values = batch.column(column.name)
+                if column.kind == "category":
+                    is_encoded = pa.types.is_dictionary(values.type)
+                    self.chunks[column.name].append(values if is_encoded else values.dictionary_encode())
+                elif column.kind == "vector":
+                    block[:, index:stop] = _read_vectors(values, column, first_row + row)
+                else:
+                    block[:, index] = _to_float32(values, column.name, first_row + row)
+            index = stop
+
+    def encode_categories(self, first_row: int = 0) -> dict[str, Texts]:
+        """Fill in the codes of categories, and return the vocabularies."""
+        vocabularies = {}
+        for index, name in enumerate(self.feature_names):
+            if name in self.chunks:
+                with name_column_in_errors(name):
+                    column = pa.chunked_array(self.chunks[name] or [pa.nulls(0)])
+                    codes, vocabularies[name] = encode_values(column, name, first_row=first_row)
+                self.features[:, index] = codes
+        return vocabularies
+
+
+def _read_vectors(values: pa.Array, column: FeatureColumn, first_row: int) -> Features:
+    if values.null_count:
+        row = first_row + int(values.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise DataError(f"the list in row {row} is null; give every row a list")
+    n_dimensions = len(column.feature_names)
+    flat = _to_float32(values.flatten(), column.name, first_row, n_dimensions)
+    return flat.reshape(len(values), n_dimensions)
 
 
 def _to_float32(column: pa.Array, name: str, first_row: int, values_per_row: int = 1) -> Features:
@@ -264,10 +343,14 @@ def _build_table(data: RankingDataset, start: int, stop: int, layout: Layout) ->
     clashes = [name for name in data.feature_names if name in table]
     if layout == "columns" and clashes:
         raise DataError(f"a feature is named {clashes[0]!r} like another column; rename it")
+    if layout == "list" and data.categories:
+        raise DataError("a column of lists cannot keep categories; use layout='columns'")
     block = data.features[rows]
     if layout == "columns":
         for index, name in enumerate(data.feature_names):
-            table[name] = pa.array(np.ascontiguousarray(block[:, index]))
+            values = np.ascontiguousarray(block[:, index])
+            is_category = name in data.categories
+            table[name] = decode(values, data.categories[name]) if is_category else pa.array(values)
         return pa.table(table)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), data.n_features)
     metadata = {"names": "\n".join(data.feature_names)}

@@ -145,7 +145,7 @@ class Ensemble(Ranker):
 
     def _set_inputs(self, member: Ranker) -> Ranker:
         """Copy the description of the input features to a member."""
-        for name in ("n_features_in_", "feature_names_in_", "input_shape_"):
+        for name in ("n_features_in_", "feature_names_in_", "input_shape_", "categories_"):
             if hasattr(self, name):
                 setattr(member, name, getattr(self, name))
         return member

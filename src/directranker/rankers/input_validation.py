@@ -7,22 +7,30 @@ scores are then in the data set's own order of rows. For arrays and tables they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from directranker.arrays import Features, FloatArray, IntArray, query_of_rows
+from directranker.data.categories import recode
 from directranker.data.checking import as_feature_names, as_relevance, check_finite, locate_non_numeric_column
+from directranker.data.column_kinds import ColumnKinds
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import compute_query_means, group_by_query, resolve_query_ids
+from directranker.data.unlabelled import format_names, has_categories, read_unlabelled
 from directranker.errors import DataError
 from directranker.training.data import NO_VARYING_FEATURE, TrainingData
 
 __all__ = ["EvalSet", "InputValidation", "average_weight_by_query", "encode_query_ids"]
 
+INTEGER = re.compile(r"-?[0-9]+")
 EvalSet = RankingDataset | tuple[Any, ...] | None
 """The validation split of early stopping: a data set, (X, y) or (X, y, qid)."""
 
@@ -70,7 +78,7 @@ class InputValidation:
             if y is not None or qid is not None:
                 raise TypeError("a RankingDataset has its own labels and queries; leave out y and qid")
             weights = _validate_sample_weight(sample_weight, None, len(table), X.n_queries)
-            return TrainingData(table, None, X.relevance, X.offsets, *weights)
+            return TrainingData(table, None, X.relevance, X.offsets, *weights, self._column_kinds())
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         relevance = as_relevance(y, len(table))
@@ -79,14 +87,29 @@ class InputValidation:
         weights = _validate_sample_weight(sample_weight, grouping.order, len(table), n_queries)
         if grouping.order is not None:
             relevance = relevance[grouping.order]
-        return TrainingData(table, grouping.order, relevance, grouping.offsets, *weights)
+        return TrainingData(
+            table, grouping.order, relevance, grouping.offsets, *weights, self._column_kinds()
+        )
+
+    def _column_kinds(self) -> ColumnKinds | None:
+        counts = {name: len(values) for name, values in getattr(self, "categories_", {}).items()}
+        kinds = ColumnKinds.of(self._feature_names(), counts)
+        return None if kinds.are_numbers else kinds
+
+    @abstractmethod
+    def _feature_names(self) -> tuple[str, ...]:
+        """Return the feature names of the fit."""
 
     def _validate_features(self, X: Any, *, reset: bool) -> Features:
         """Return X as a float32 table; with `reset` store its columns, else compare them with the fit's."""
         if isinstance(X, RankingDataset):
-            self._validate_dataset_columns(X, reset=reset)
             check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
-            return X.features
+            return self._match_columns(X, reset=reset)
+        if has_categories(X) or (not reset and hasattr(self, "categories_")):
+            return self._match_columns(self._read_frame(X, reset=reset), reset=reset)
+        if reset:
+            self.__dict__.pop("categories_", None)
+            self.__dict__.pop("columns_", None)
         X = self._flatten_documents(X, reset=reset)
         with locate_non_numeric_column(X), np.errstate(over="ignore", invalid="ignore"):
             table: Features = validate_data(
@@ -94,6 +117,68 @@ class InputValidation:
             )
         check_finite(table, X, names=getattr(self, "feature_names_in_", None))
         return table
+
+    def _read_frame(self, X: Any, *, reset: bool) -> RankingDataset:
+        """Read a frame with categorical columns as a data set without labels."""
+        if reset:
+            return read_unlabelled(X)
+        categories: Mapping[str, Sequence[str]] = getattr(self, "categories_", {})
+        if not hasattr(X, "columns"):
+            raise DataError(
+                f"X is a {type(X).__name__} without column names, but feature {next(iter(categories))!r} is "
+                "categorical; give a table, or a RankingDataset"
+            )
+        # Numbers are categories again where the categories of the fit are whole numbers, such as ids.
+        ids = [name for name, values in categories.items() if all(map(INTEGER.fullmatch, values))]
+        return read_unlabelled(X, categorical=ids, names=self._feature_names())
+
+    def _match_columns(self, data: RankingDataset, *, reset: bool) -> Features:
+        """Return the features in the order and with the codes of the fit."""
+        if reset:
+            self._store_columns(data)
+            return data.features
+        self._check_columns(data)
+        names, table = self._feature_names(), data.features
+        if _has_names(data) and names != data.feature_names and hasattr(self, "feature_names_in_"):
+            position = {name: index for index, name in enumerate(data.feature_names)}
+            table = np.ascontiguousarray(table[:, [position[name] for name in names]])
+        categories = getattr(self, "categories_", {})
+        for index, name in enumerate(names):
+            if name in categories:
+                table = np.array(table) if table is data.features else table
+                vocabulary = pa.array(categories[name], pa.large_string())
+                table[:, index] = recode(table[:, index], data.categories[name], into=vocabulary)
+        return table
+
+    def _store_columns(self, data: RankingDataset) -> None:
+        self.n_features_in_ = data.n_features
+        for name in ("feature_names_in_", "categories_", "columns_", "input_shape_"):
+            self.__dict__.pop(name, None)
+        if _has_names(data):
+            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        if data.categories:
+            self.categories_ = {name: tuple(values.to_pylist()) for name, values in data.categories.items()}
+        if data.columns is not None:
+            self.columns_ = asdict(data.columns)
+
+    def _check_columns(self, data: RankingDataset) -> None:
+        """Raise unless the data set has all features of the fit, of the same kind."""
+        owner, fitted = type(self).__name__, getattr(self, "feature_names_in_", None)
+        if fitted is None or not _has_names(data):
+            if data.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"X has {data.n_features} features, but {owner} was fitted with {self.n_features_in_}"
+                )
+        elif missing := [name for name in fitted if name not in set(data.feature_names)]:
+            raise DataError(f"X lacks {format_names(missing)}, which {owner} was fitted with")
+        categories = getattr(self, "categories_", {})
+        for name in self._feature_names():
+            if name in data.feature_names and (name in categories) != (name in data.categories):
+                was, now = ("category", "number") if name in categories else ("number", "category")
+                raise DataError(
+                    f"feature {name!r} is a {now} in X, but {owner} was fitted with it as a {was}; give it "
+                    "the type that it had (categorical=… makes ids categories)"
+                )
 
     def _flatten_documents(self, X: Any, *, reset: bool) -> Any:
         """Reshape documents of several dimensions, such as images, to rows; `input_shape_` is their shape."""
@@ -109,28 +194,10 @@ class InputValidation:
             )
         return X if shape is None else np.asarray(X).reshape(len(X), -1)
 
-    def _validate_dataset_columns(self, data: RankingDataset, *, reset: bool) -> None:
-        # A data set without names has default names, which count as none.
-        has_names = data.feature_names != as_feature_names((), data.n_features)
-        if reset:
-            self.n_features_in_ = data.n_features
-            self.__dict__.pop("feature_names_in_", None)
-            if has_names:
-                self.feature_names_in_ = np.array(data.feature_names, dtype=object)
-            return
-        name = type(self).__name__
-        fitted = getattr(self, "feature_names_in_", None)
-        if data.n_features != self.n_features_in_:
-            changes = "" if fitted is None or not has_names else _format_changes(fitted, data.feature_names)
-            raise ValueError(
-                f"X has {data.n_features} features, but {name} was fitted with {self.n_features_in_}{changes}"
-            )
-        if fitted is not None and has_names and tuple(fitted) != data.feature_names:
-            index = next(i for i, expected in enumerate(fitted) if expected != data.feature_names[i])
-            raise ValueError(
-                f"feature {index + 1} of X is {data.feature_names[index]!r}, but {name} was fitted with "
-                f"{fitted[index]!r} there; give the same features in the same order"
-            )
+
+def _has_names(data: RankingDataset) -> bool:
+    """Whether a data set has names of its own: default names count as none."""
+    return data.feature_names != as_feature_names((), data.n_features)
 
 
 def encode_query_ids(qid: ArrayLike | None, n_rows: int) -> IntArray:
@@ -185,15 +252,3 @@ def _validate_sample_weight(
     if len(weights) == n_rows:
         return weights if order is None else weights[order], None
     return None, weights
-
-
-def _format_changes(fitted: Sequence[str], given: Sequence[str]) -> str:
-    """Format the first missing and the first new name.
-
-    >>> _format_changes(("a", "b"), ("b",))
-    "; it lacks 'a'"
-    """
-    missing = [name for name in fitted if name not in set(given)]
-    new = [name for name in given if name not in set(fitted)]
-    changes = [f"; it lacks {missing[0]!r}"] if missing else []
-    return "".join([*changes, f"; {new[0]!r} is new"] if new else changes)

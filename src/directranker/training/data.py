@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from directranker.arrays import Features, FloatArray, IntArray, Relevance, query_of_rows
+from directranker.data.column_kinds import ColumnKinds
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import compute_query_means, select_query_rows
 
@@ -36,11 +37,18 @@ class TrainingData:
     offsets: IntArray
     document_weight: FloatArray | None = None
     query_weight: FloatArray | None = None
+    column_kinds: ColumnKinds | None = None
+    """The kinds of the table's columns; None where all are numbers."""
 
     @classmethod
     def from_dataset(cls, dataset: RankingDataset) -> TrainingData:
         """Return the documents of a data set, without weights."""
-        return cls(dataset.features, None, dataset.relevance, dataset.offsets)
+        return cls(dataset.features, None, dataset.relevance, dataset.offsets, column_kinds=dataset.kinds)
+
+    @property
+    def kinds(self) -> ColumnKinds:
+        """The kinds of the table's columns."""
+        return self.column_kinds or ColumnKinds.numbers(self.table.shape[1])
 
     @property
     def n_queries(self) -> int:
@@ -109,6 +117,7 @@ class TrainingData:
             offsets=offsets,
             document_weight=None if self.document_weight is None else self.document_weight[documents],
             query_weight=query_weight,
+            column_kinds=self.column_kinds,
         )
 
     @property
