@@ -77,8 +77,10 @@ def test_metrics_of_an_incomplete_run_match_trec_eval(
         name = judged.add_cutoff(names[str(measure)])
         ours = evaluate(judged.relevance, judged.scores, qid=judged.qid, metrics=name, convention="trec")
         assert ours[name] == pytest.approx(value), name
-    with pytest.raises(DataError, match="needs a cut-off"):
-        judged.add_cutoff("p")
+    for name in ("p", "prec", "Precision:trec"):
+        with pytest.raises(DataError, match="needs a cut-off"):
+            judged.add_cutoff(name)
+    assert judged.add_cutoff("recall:trec") == f"recall@{judged.depth}:trec"
 
 
 def test_scores_in_all_formats(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:
