@@ -52,9 +52,11 @@ from .metrics import dcg as dcg
 from .metrics import err as err
 from .metrics import evaluate as evaluate
 from .metrics import evaluate_per_query as evaluate_per_query
+from .metrics import hit_rate as hit_rate
 from .metrics import mean_average_precision as mean_average_precision
 from .metrics import ndcg as ndcg
 from .metrics import precision as precision
+from .metrics import recall as recall
 from .metrics import reciprocal_rank as reciprocal_rank
 from .model_selection import JobStore as JobStore
 from .model_selection import NestedResult as NestedResult

@@ -65,3 +65,23 @@ def test_evaluate_warns_once(folder: Path) -> None:
     assert run_here(*both, cwd=folder).stderr.decode().count(CONSTANT) == 1
     assert run_here(*both, "--threshold", "4", cwd=folder).stderr == b""
     assert run_here("evaluate", "scores.txt", "stars.txt", "--convention", "all", cwd=folder).stderr == b""
+
+
+def test_recall_is_constant_unless_it_has_a_cutoff(folder: Path) -> None:
+    metrics = ("--metric", "recall", "--metric", "hit@1", "--threshold", "3")
+    done = run_here("evaluate", "scores.txt", "stars.txt", *metrics, "--json", cwd=folder)
+    assert done.returncode == 0
+    (values,) = json.loads(done.stdout).values()
+    assert values["recall"] == 1
+    assert 0 < values["hit@1"] < 1
+    (warning,) = done.stderr.decode().splitlines()
+    assert "under recall:paper(threshold=3" in warning
+    assert "; use a cutoff, such as 'recall@1:paper(threshold=3" in warning
+
+
+def test_recall_of_a_run_that_lacks_documents_is_not_constant(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("1 0 a 1\n1 0 b 1\n1 0 c 0\n")
+    (tmp_path / "a.run").write_text("1 Q0 a 1 2 t\n1 Q0 c 2 1 t\n")
+    done = run_here("evaluate", "a.run", "a.qrels", "--metric", "recall", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"paper": {"recall": 0.5}}
+    assert "equally good" not in done.stderr.decode()

@@ -64,17 +64,23 @@ def test_metrics_of_an_incomplete_run_match_trec_eval(
     judged = judge_run(read_run(tmp_path / "a.run"), read_qrels(tmp_path / "a.qrels"), depth=10)
     assert judged.n_not_retrieved > 0
     theirs = ir_measures.calc_aggregate(
-        [ir_measures.parse_measure(name) for name in ("nDCG@10", "nDCG", "AP", "P@5", "RR")],
+        [
+            ir_measures.parse_measure(name)
+            for name in ("nDCG@10", "nDCG", "AP", "P@5", "R@5", "Success@1", "RR")
+        ],
         list(ir_measures.read_trec_qrels(str(tmp_path / "a.qrels"))),
         list(ir_measures.read_trec_run(str(tmp_path / "a.run"))),
     )
     names = {"nDCG@10": "ndcg@10", "nDCG": "ndcg", "AP": "map", "P@5": "p@5", "RR": "mrr"}
+    names |= {"R@5": "recall@5", "Success@1": "hit@1"}
     for measure, value in theirs.items():
         name = judged.add_cutoff(names[str(measure)])
         ours = evaluate(judged.relevance, judged.scores, qid=judged.qid, metrics=name, convention="trec")
         assert ours[name] == pytest.approx(value), name
-    with pytest.raises(DataError, match="needs a cut-off"):
-        judged.add_cutoff("p")
+    for name in ("p", "prec", "Precision:trec"):
+        with pytest.raises(DataError, match="needs a cut-off"):
+            judged.add_cutoff(name)
+    assert judged.add_cutoff("recall:trec") == f"recall@{judged.depth}:trec"
 
 
 def test_scores_in_all_formats(data: RankingDataset, scores: np.ndarray, tmp_path: Path) -> None:

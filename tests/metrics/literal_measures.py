@@ -52,12 +52,21 @@ def measure_in_order(labels: Labels, measure: str, rules: Convention, k: int | N
         short = rules.short_lists == "zero" and len(labels) < cut
         best = dcg(sorted(gains, reverse=True)[:cut], rules) if measure == "ndcg" else 1
         return 0.0 if short and measure == "ndcg" else dcg(gains[:cut], rules) / best
+    return measure_relevance(relevant, measure, rules, cut)
+
+
+def measure_relevance(relevant: Sequence[bool], measure: str, rules: Convention, cut: int) -> float:
+    """Return the measure of documents in ranked order that are relevant or not, some of them relevant."""
     if measure == "precision":
-        return sum(relevant[:cut]) / (cut if rules.precision_over == "k" else min(cut, len(labels)))
+        return sum(relevant[:cut]) / (cut if rules.precision_over == "k" else min(cut, len(relevant)))
+    if measure == "recall":
+        return sum(relevant[:cut]) / sum(relevant)
+    if measure == "hit_rate":
+        return float(any(relevant[:cut]))
     if measure == "reciprocal_rank":
         first = relevant.index(True) + 1
         return 1 / first if first <= cut else 0.0
-    hits = [rank for rank in range(1, min(cut, len(labels)) + 1) if relevant[rank - 1]]
+    hits = [rank for rank in range(1, min(cut, len(relevant)) + 1) if relevant[rank - 1]]
     n_relevant = sum(relevant)
     over = min(n_relevant, cut) if rules.average_precision_over == "reachable" else n_relevant
     return sum(sum(relevant[:rank]) / rank for rank in hits) / over

@@ -33,7 +33,7 @@ def test_detection_matches_all_orders_of_a_query(measure: str, k: int | None, ru
         expected = counts and is_order_dependent(metric, labels)
         assert (explain_constant_metric(metric, labels) is None) == expected, labels
         seen.add(expected)
-    is_always_constant = measure == "precision" and k is None
+    is_always_constant = measure in ("precision", "recall", "hit_rate") and k is None
     assert seen == ({False} if is_always_constant else {True, False})
 
 
@@ -73,6 +73,10 @@ def test_one_query_with_different_labels_is_enough() -> None:
             "no query counts under ndcg; labels are from -2 to 0: add a constant to all labels",
         ),
         ([2, 2], [1, 1], "ndcg", "every order .*; all labels are 2$"),
+        ([0, 2], [1, 1], "recall", "every order .* under recall; use a cutoff, such as 'recall@1'$"),
+        ([0, 2], [1, 1], "hit@5", "every order .* under hit@5; use a lower cutoff, such as 'hit@1'$"),
+        ([1, 2], [1, 1], "p@1", "every order .* under p@1; labels are from 1 to 2: use a graded metric"),
+        ([0, 2], [1, 1], "ndcg@5:letor4", "every order .*; use a lower cutoff, such as 'ndcg@1:letor4'$"),
         (
             [0, 0, 2, 2],
             [1, 1, 2, 2],

@@ -183,6 +183,10 @@ def evaluate_with_trec(groups: QueryGroups, scores: FloatArray, measure: Any) ->
         ("map@10", ir_measures.AP @ 10),
         ("p@5", ir_measures.P @ 5),
         ("p@100", ir_measures.P @ 100),
+        ("recall@5", ir_measures.R @ 5),
+        ("recall@100", ir_measures.R @ 100),
+        ("hit@1", ir_measures.Success @ 1),
+        ("hit@5", ir_measures.Success @ 5),
         ("mrr", ir_measures.RR),
     ],
 )
@@ -194,13 +198,19 @@ def test_trec(groups: QueryGroups, name: str, theirs: Any, ties: str) -> None:
     np.testing.assert_allclose(ours, evaluate_with_trec(groups, scores, theirs), rtol=1e-12)
 
 
-def test_trec_with_a_threshold(groups: QueryGroups) -> None:
-    ours = average_precision(
-        groups.labels, groups.tied, offsets=groups.offsets, convention="trec", threshold=2, per_query=True
-    )
-    np.testing.assert_allclose(
-        ours, evaluate_with_trec(groups, groups.tied, ir_measures.AP(rel=2)), rtol=1e-12
-    )
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("map", ir_measures.AP(rel=2)),
+        ("recall@5", ir_measures.R(rel=2) @ 5),
+        ("hit@3", ir_measures.Success(rel=2) @ 3),
+    ],
+)
+def test_trec_with_a_threshold(groups: QueryGroups, name: str, theirs: Any) -> None:
+    ours = evaluate_per_query(
+        groups.labels, groups.tied, metrics=name, offsets=groups.offsets, convention="trec", threshold=2
+    )[name]
+    np.testing.assert_allclose(ours, evaluate_with_trec(groups, groups.tied, theirs), rtol=1e-12)
 
 
 # Two queries: the first with grades 2, 0, 1 as ranked, the second without a relevant document.
@@ -218,6 +228,9 @@ def test_ranklib_arithmetic() -> None:
         "map": ((1 / 1 + 2 / 3) / 2 + 0) / 2,
         "p@10": (2 / 3 + 0) / 2,  # divided by the three documents of the query
         "p@2": (1 / 2 + 0) / 2,
+        "recall@2": (1 / 2 + 0) / 2,
+        "recall@10": (2 / 2 + 0) / 2,
+        "hit@1": (1 + 0) / 2,
         "mrr": (1 + 0) / 2,
         "err@10": (3 / 16 + (13 / 16) * (1 / 16) / 3 + 0) / 2,  # grades go up to 4: 2^4 = 16
     }
@@ -245,6 +258,8 @@ def test_paper_arithmetic() -> None:
         "ndcg@10": (1 / log2(2) + 1 / log2(4)) / (1 / log2(2) + 1 / log2(3)),  # grade 2 counts like 1
         "map": (1 / 1 + 2 / 3) / 2,  # the second query is skipped
         "p@10": 2 / 3,
+        "recall@2": 1 / 2,  # the second query is skipped
+        "hit@1": 1,
         "mrr": 1,
     }
     for metric, value in exact.items():

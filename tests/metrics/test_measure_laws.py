@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from directranker.metrics import Convention, Metric, convention, evaluate, ndcg
 
 from literal_measures import literal
 
-MEASURES = ["ndcg", "dcg", "average_precision", "precision", "reciprocal_rank", "err"]
+MEASURES = ["ndcg", "dcg", "average_precision", "precision", "recall", "hit_rate", "reciprocal_rank", "err"]
 LABELS = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0])
 FRACTIONS = st.floats(-3, 4, width=16)
 
@@ -68,7 +70,7 @@ def test_kernels_match_on_fractional_and_negative_labels(
 @given(st.lists(st.tuples(LABELS, st.integers(-5, 5)), min_size=1, max_size=60), st.randoms())
 def test_only_the_order_of_scores_matters(rows: list[tuple[float, int]], random: Any) -> None:
     labels, scores = np.array(rows, dtype=float).T
-    metrics = ["ndcg@10", "map", "p@3", "mrr", "err@5", "dcg"]
+    metrics = ["ndcg@10", "map", "p@3", "recall@3", "hit@2", "mrr", "err@5", "dcg"]
     before = evaluate(labels, scores, metrics=metrics, no_relevant=0)
     assert evaluate(labels, np.exp(scores / 2) - 7, metrics=metrics, no_relevant=0) == before
     shuffled = random.sample(range(len(rows)), len(rows))
@@ -81,7 +83,7 @@ def test_only_the_order_of_scores_matters(rows: list[tuple[float, int]], random:
 def test_measures_are_between_zero_and_one(rows: list[tuple[float, int]]) -> None:
     labels, scores = np.array(rows).T
     for ties in ("average", "input", "worst"):
-        metrics = ["ndcg@10", "ndcg", "map", "p@3", "mrr", "err@5"]
+        metrics = ["ndcg@10", "ndcg", "map", "p@3", "recall@3", "hit@2", "mrr", "err@5"]
         for value in evaluate(labels, scores, metrics=metrics, ties=ties, no_relevant=0).values():
             assert 0 <= value <= 1
 
@@ -97,10 +99,43 @@ def test_ranking_by_label_is_perfect(labels: list[float]) -> None:
 @given(st.lists(st.tuples(LABELS, st.integers(0, 3)), min_size=1, max_size=60))
 def test_worst_case_is_never_above_the_mean(rows: list[tuple[float, int]]) -> None:
     labels, scores = np.array(rows, dtype=float).T
-    metrics = ["ndcg@10", "map", "p@3", "mrr", "err@5"]
+    metrics = ["ndcg@10", "map", "p@3", "recall@3", "hit@2", "mrr", "err@5"]
     mean = evaluate(labels, scores, metrics=metrics, no_relevant=0)
     worst = evaluate(labels, scores, metrics=metrics, no_relevant=0, ties="worst")
     assert all(worst[name] <= mean[name] + 1e-12 for name in metrics)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(LABELS, st.integers(0, 3)), min_size=1, max_size=60),
+    st.integers(1, 70),
+    st.sampled_from(["average", "input", "worst"]),
+)
+def test_precision_recall_and_hit_rate_count_the_same_hits(
+    rows: list[tuple[float, int]], k: int, ties: Any
+) -> None:
+    labels, scores = np.array(rows, dtype=float).T
+    names = [f"p@{k}", f"recall@{k}", f"hit@{k}", f"recall@{k + 1}", f"hit@{k + 1}"]
+    values = evaluate(labels, scores, metrics=names, no_relevant=0, ties=ties)
+    precision, recall, hit, next_recall, next_hit = values.values()
+    n_relevant = int((labels >= 1).sum())
+    assert recall * n_relevant == pytest.approx(precision * k, rel=1e-12)
+    assert recall - 1e-12 <= hit <= min(1, precision * k) + 1e-12  # a hit is at least one relevant document
+    if k == 1:
+        assert hit == pytest.approx(precision, abs=1e-12)
+    assert recall <= next_recall + 1e-12
+    assert hit <= next_hit + 1e-12
+    if k >= len(labels):
+        assert recall == hit == (n_relevant > 0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 2000), data=st.data())
+def test_hit_rate_of_a_long_tie_is_hypergeometric(n: int, data: st.DataObject) -> None:
+    n_relevant, k = data.draw(st.integers(1, n)), data.draw(st.integers(1, n))
+    value = Metric("hit_rate", k)(np.arange(n) < n_relevant, np.zeros(n))
+    expected = 1 - Fraction(comb(n - n_relevant, k), comb(n, k))
+    assert value == pytest.approx(float(expected), rel=1e-12, abs=1e-13)
 
 
 def test_tied_err_of_long_queries_matches_sampled_orders() -> None:

@@ -13,9 +13,11 @@ from directranker.metrics import (
     err,
     evaluate,
     evaluate_per_query,
+    hit_rate,
     mean_average_precision,
     ndcg,
     precision,
+    recall,
     reciprocal_rank,
 )
 
@@ -69,6 +71,23 @@ def test_precision_divides_by_k_even_with_fewer_documents() -> None:
     assert precision([1, 0, 2, 1], FALLING, k=None) == approx(3 / 4)
 
 
+def test_recall_divides_by_all_relevant_documents() -> None:
+    assert recall([1, 0, 2, 1], FALLING, k=1) == approx(1 / 3)
+    assert recall([1, 0, 2, 1], FALLING, k=3) == approx(2 / 3)
+    assert recall([1, 0, 2, 1], FALLING, k=10) == recall([1, 0, 2, 1], FALLING, k=None) == 1
+    assert recall([1, 0, 2, 1], FALLING, k=2, threshold=2) == 0
+    assert recall([1, 0, 2, 1], FALLING, k=2, average_precision_over="reachable") == approx(1 / 3)
+
+
+def test_hit_rate_is_the_fraction_of_queries_with_a_hit() -> None:
+    assert hit_rate([0, 0, 1, 1], FALLING, k=2) == 0
+    assert hit_rate([0, 0, 1, 1], FALLING, k=3) == hit_rate([0, 0, 1, 1], FALLING, k=None) == 1
+    assert hit_rate([0, 1, 2, 0], FALLING, k=2, threshold=2) == 0
+    labels, offsets = [0, 1, 1, 0, 0, 0], [0, 2, 4, 6]
+    assert hit_rate(labels, [2, 1] * 3, offsets=offsets, k=1) == approx((0 + 1) / 2)
+    assert hit_rate(labels, [2, 1] * 3, offsets=offsets, k=1, no_relevant=0) == approx((0 + 1 + 0) / 3)
+
+
 def test_reciprocal_rank_is_that_of_the_first_relevant_document() -> None:
     assert reciprocal_rank([0, 0, 1, 1], FALLING) == approx(1 / 3)
     assert reciprocal_rank([0, 0, 1, 1], FALLING, k=2) == 0
@@ -93,6 +112,13 @@ def test_ties_are_averaged_over_their_orders() -> None:
     )
     assert reciprocal_rank([1, 1, 0], TIED[:3]) == approx((1 + 1 + 1 / 2) / 3)
     assert precision([1, 1, 0], TIED[:3], k=1) == approx(2 / 3)
+    assert recall([1, 1, 0], TIED[:3], k=1) == approx((2 / 3) / 2)
+    assert hit_rate([1, 0, 0, 0], TIED, k=2) == approx(1 - (3 / 4) * (2 / 3))
+    assert hit_rate([1, 1, 0, 0], TIED, k=2) == approx(1 - (2 / 4) * (1 / 3))
+    assert hit_rate([1, 1, 0, 0], TIED, k=3) == 1
+    assert hit_rate([0, 0, 1, 0], [9, 5, 5, 5], k=3) == approx(
+        1 - (2 / 3) * (1 / 2)
+    )  # ranks 2 and 3 of 2 to 4
     assert err([1, 0], TIED[:2]) == approx((1 / 2 + 1 / 2 / 2) / 2)
 
 
@@ -100,11 +126,17 @@ def test_ties_in_input_order_and_worst_case() -> None:
     labels = [0, 1, 2, 0]
     assert reciprocal_rank(labels, TIED, ties="input") == approx(1 / 2)
     assert reciprocal_rank(labels, TIED, ties="worst") == approx(1 / 3)
+    assert hit_rate(labels, TIED, k=2, ties="input") == 1
+    assert hit_rate(labels, TIED, k=2, ties="worst") == 0
+    assert recall(labels, TIED, k=3, ties="input") == 1
+    assert recall(labels, TIED, k=3, ties="worst") == approx(1 / 2)
     assert ndcg(labels, TIED, ties="input", k=2) == approx((1 / log2(3)) / (3 + 1 / log2(3)))
     assert ndcg(labels, TIED, ties="worst", k=3) == approx((1 / 2) / (3 + 1 / log2(3)))
 
 
-@pytest.mark.parametrize("measure", [ndcg, average_precision, precision, reciprocal_rank, err, dcg])
+@pytest.mark.parametrize(
+    "measure", [ndcg, average_precision, precision, recall, hit_rate, reciprocal_rank, err, dcg]
+)
 def test_queries_without_a_relevant_document(measure: object) -> None:
     labels, scores, offsets = [0, 0, 1], [2, 1, 3], [0, 2, 2, 3]  # the second query is empty
 
@@ -143,7 +175,8 @@ def test_many_metrics_in_one_call_match_single_calls() -> None:
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 4, 300), rng.integers(0, 9, 300).astype(float)
     offsets = [0, 7, 7, 100, 300]
-    names = ["ndcg@10", "map", "p@5", "mrr", "err@20", "dcg", "ndcg@3:letor4", "map:lightgbm", "ndcg:trec"]
+    names = ["ndcg@10", "map", "p@5", "recall@5", "hit@2", "mrr", "err@20", "dcg", "ndcg@3:letor4"]
+    names += ["map:lightgbm", "recall@5:lightgbm", "hit@2:trec", "ndcg:trec"]
     together = evaluate_per_query(labels, scores, metrics=names, offsets=offsets)
     means = evaluate(labels, scores, metrics=names, offsets=offsets)
     assert list(together) == names

@@ -162,11 +162,13 @@ def test_infinite_scores_and_signed_zeros_are_valid() -> None:
 
 
 def test_metrics_are_parsed_from_their_names() -> None:
-    for text in ("ndcg@10", "map", "p@5", "mrr", "err@20", "dcg@10", "ndcg@10:trec"):
+    for text in ("ndcg@10", "map", "p@5", "recall@5", "hit@1", "mrr", "err@20", "dcg@10", "ndcg@10:trec"):
         assert str(Metric.parse(text)) == text
         assert hash(Metric.parse(text)) == hash(Metric.parse(text))
     assert Metric.parse(" NDCG@10 ") == Metric("ndcg", 10)
     assert Metric.parse("average_precision") == Metric.parse("map") == Metric("average_precision")
+    assert Metric.parse("R@5") == Metric.parse("Recall@5") == Metric("recall", 5)
+    assert Metric.parse("Success@1") == Metric.parse("hit_rate@1") == Metric("hit_rate", 1)
     assert Metric.parse("p@5", convention="trec", ties="worst").convention.name == "trec(ties=worst)"
     assert "first 10 ranks; convention trec" in Metric.parse("ndcg@10:trec").description
     assert Metric("ndcg", np.int64(3)).k == 3  # type: ignore[arg-type]

@@ -61,7 +61,13 @@ def mq2008(real_data: Path) -> ScoredFile:
 
 @pytest.mark.parametrize("name", CONVENTIONS)
 @pytest.mark.parametrize(
-    ("measure", "text", "k"), [("ndcg", "ndcg@10", 10), ("average_precision", "map", None)]
+    ("measure", "text", "k"),
+    [
+        ("ndcg", "ndcg@10", 10),
+        ("average_precision", "map", None),
+        ("recall", "recall@5", 5),
+        ("hit_rate", "hit@1", 1),
+    ],
 )
 def test_each_convention_matches_its_definition(
     mq2008: ScoredFile, name: str, measure: str, text: str, k: int | None

@@ -16,7 +16,7 @@ from directranker.metrics.repeated_kernels import sum_leader_gains, update_leade
 
 from literal_measures import literal
 
-METRICS = ("ndcg@3", "ndcg", "ndcg@40", "dcg@2", "map", "map@3", "p@2", "mrr", "err@4")
+METRICS = ("ndcg@3", "ndcg", "ndcg@40", "dcg@2", "map", "map@3", "p@2", "recall@3", "hit@2", "mrr", "err@4")
 
 
 def make_queries(n_queries: int, longest: int, seed: int) -> tuple[Any, Any, Any]:

@@ -123,7 +123,8 @@ def test_rankers_with_a_metric_are_adapted_to_it(kind: Any) -> None:
 
 
 def test_other_metrics_and_nested_estimators() -> None:
-    assert adapt_to_metric(LambdaMART(), "p@5").metric == "ndcg@10:graded"  # which it cannot optimise
+    for metric in ("p@5", "recall@5", "hit@1"):  # which it cannot optimise
+        assert adapt_to_metric(LambdaMART(), metric).metric == "ndcg@10:graded"
     assert adapt_to_metric(AdaRank(metric="map"), "dcg@5").metric == "map"
     assert adapt_to_metric(LambdaDirectRanker(), "ndcg@5").pair_weight == "delta_ndcg@5"
     assert adapt_to_metric(LambdaDirectRanker(), "err").pair_weight == "delta_ndcg@10"

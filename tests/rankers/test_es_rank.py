@@ -109,7 +109,7 @@ def test_successful_mutations_are_repeated(data: RankingDataset, monkeypatch: py
 
 
 @pytest.mark.parametrize("kind", [ESRank, IESRRank, IESVMRank])
-@pytest.mark.parametrize("metric", ["ndcg@10", "map", "p@5:graded", Metric("err", 10)])
+@pytest.mark.parametrize("metric", ["ndcg@10", "map", "p@5:graded", "recall@5", Metric("err", 10)])
 def test_fitness_never_decreases_and_equals_the_metric(kind: Any, metric: Any, data: RankingDataset) -> None:
     ranker = kind(metric=metric, **QUICK).fit(data)
     fitness = [record.fitness for record in ranker.history_]

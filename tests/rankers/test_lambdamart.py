@@ -133,7 +133,7 @@ def literal_swaps(labels: Any, offsets: Any, k: int | None) -> tuple[Any, Any]:
 
 @pytest.mark.filterwarnings("ignore:early stopping is off")
 def test_a_metric_that_cannot_be_optimised_raises(data: RankingDataset) -> None:
-    for metric in ("err", "map@1"):
+    for metric in ("err", "map@1", "p@5", "recall@5", "hit@1"):
         message = rf"metric is '{metric}:paper'; LambdaMART optimises 'ndcg', .* set pair_weight to what"
         with pytest.raises(ValueError, match=message):
             LambdaMART(metric=metric).fit(data)

@@ -35,7 +35,9 @@ def evaluate(
     ],
     metric: Annotated[
         list[str],
-        typer.Option(metavar="METRIC", help="Metric, such as ndcg@10, map, p@5, mrr or err. Repeatable."),
+        typer.Option(
+            metavar="METRIC", help="Metric, such as ndcg@10, map, p@5, recall@10, hit@1 or mrr. Repeatable."
+        ),
     ] = [  # noqa: B006 - typer copies it
         "ndcg@10",
         "map",

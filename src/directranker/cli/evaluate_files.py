@@ -90,7 +90,7 @@ def warn_if_constant(judged: JudgedRun, rules: Rules) -> None:
     from directranker.metrics.constant_metrics import explain_constant_metric
 
     for name in rules.metrics:
-        metric = Metric.parse(name, convention=rules.convention, **rules.changes)
+        metric = Metric.parse(judged.add_cutoff(name), convention=rules.convention, **rules.changes)
         reason = explain_constant_metric(metric, judged.relevance, qid=judged.qid)
         if reason is not None:
             typer.echo(f"directranker: {reason}", err=True)

@@ -66,7 +66,7 @@ class JudgedRun(NamedTuple):
         'map@20:trec'
         """
         name, colon, convention = metric.partition(":")
-        if self.depth is not None and name.lower() in ("p", "precision"):
+        if self.depth is not None and name.lower() in ("p", "prec", "precision"):
             raise DataError("precision of a run that lacks documents needs a cut-off; use p@5, for example")
         return metric if self.depth is None or "@" in name else f"{name}@{self.depth}{colon}{convention}"
 

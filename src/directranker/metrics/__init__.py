@@ -18,9 +18,11 @@ from directranker.metrics.functions import (
     average_precision,
     dcg,
     err,
+    hit_rate,
     mean_average_precision,
     ndcg,
     precision,
+    recall,
     reciprocal_rank,
 )
 from directranker.metrics.metric import Metric
@@ -37,8 +39,10 @@ __all__ = [
     "err",
     "evaluate",
     "evaluate_per_query",
+    "hit_rate",
     "mean_average_precision",
     "ndcg",
     "precision",
+    "recall",
     "reciprocal_rank",
 ]

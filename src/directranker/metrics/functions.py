@@ -32,9 +32,11 @@ __all__ = [
     "average_precision",
     "dcg",
     "err",
+    "hit_rate",
     "mean_average_precision",
     "ndcg",
     "precision",
+    "recall",
     "reciprocal_rank",
 ]
 
@@ -188,6 +190,48 @@ def precision(
     (0.5, 0.6666666666666666)
     """
     return _compute("precision", k, relevance, scores, per_query, options)
+
+
+@_with_overloads
+def recall(
+    relevance: ArrayLike,
+    scores: ArrayLike,
+    *,
+    k: int | None = 10,
+    per_query: bool = False,
+    **options: Unpack[Options],
+) -> Values:
+    """Recall: the fraction of the relevant documents that are among the first k ranks.
+
+    A query with more than k relevant documents has a recall below 1 in every order.
+
+    >>> recall([1, 0, 2], [0.9, 0.8, 0.7], k=2)
+    0.5
+    >>> recall([1, 0, 2], [0.5, 0.5, 0.5], k=1)  # one of three tied documents: 2/3 of a hit, of two
+    0.3333333333333333
+    """
+    return _compute("recall", k, relevance, scores, per_query, options)
+
+
+@_with_overloads
+def hit_rate(
+    relevance: ArrayLike,
+    scores: ArrayLike,
+    *,
+    k: int | None = 10,
+    per_query: bool = False,
+    **options: Unpack[Options],
+) -> Values:
+    """Hit rate: the fraction of queries with a relevant document among the first k ranks.
+
+    Tied documents give the exact probability of a hit over all their orders.
+
+    >>> hit_rate([0, 0, 1, 1, 0, 0], [0.9, 0.8, 0.7, 0.9, 0.8, 0.7], k=2, offsets=[0, 3, 6])
+    0.5
+    >>> hit_rate([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], k=2)  # 1 − 2/4 × 1/3
+    0.8333333333333334
+    """
+    return _compute("hit_rate", k, relevance, scores, per_query, options)
 
 
 @_with_overloads

@@ -23,7 +23,7 @@ from directranker.compilation import compiled
 
 __all__ = ["AVERAGE", "GAINS", "MEASURES", "SPEC", "TIES", "USE_GAINS", "WORST", "measure_ranking"]
 
-NDCG, DCG, AVERAGE_PRECISION, PRECISION, RECIPROCAL_RANK, ERR = range(6)
+NDCG, DCG, AVERAGE_PRECISION, PRECISION, RECALL, HIT_RATE, RECIPROCAL_RANK, ERR = range(8)
 EXPONENTIAL, LINEAR, BINARY = range(3)
 AVERAGE, INPUT, WORST = range(3)
 USE_GAINS = (NDCG, DCG)  # these need the best order
@@ -33,6 +33,8 @@ MEASURES = {
     "dcg": DCG,
     "average_precision": AVERAGE_PRECISION,
     "precision": PRECISION,
+    "recall": RECALL,
+    "hit_rate": HIT_RATE,
     "reciprocal_rank": RECIPROCAL_RANK,
     "err": ERR,
 }
@@ -117,7 +119,7 @@ def compute_scaled_gain(grade: float, gain: int, threshold: float, exponent: flo
 
 @compiled
 def compute_binary_measure(spec: Spec, grades: FloatArray, ends: IntArray) -> float:
-    """Return (average) precision or reciprocal rank; grades of at least the threshold are relevant."""
+    """Return a measure of binary relevance; grades of at least the threshold are relevant."""
     relevant = count_hits(grades, 0, len(grades), spec.threshold)
     if relevant == 0:
         return np.nan
@@ -127,6 +129,10 @@ def compute_binary_measure(spec: Spec, grades: FloatArray, ends: IntArray) -> fl
     if spec.measure == PRECISION:
         n_ranks = spec.k if spec.precision_over_k else min(len(grades), spec.k)
         return compute_expected_hits(grades, ends, spec.threshold, spec.k) / float(n_ranks)
+    if spec.measure == RECALL:
+        return compute_expected_hits(grades, ends, spec.threshold, spec.k) / float(relevant)
+    if spec.measure == HIT_RATE:
+        return compute_hit_probability(grades, ends, spec.threshold, spec.k)
     return compute_reciprocal_rank(grades, ends, spec.threshold, spec.k)
 
 
@@ -168,6 +174,33 @@ def compute_expected_hits(grades: FloatArray, ends: IntArray, threshold: float, 
         total += hits * (min(end, k) - start) / (end - start)
         start = end
     return total
+
+
+@compiled
+def compute_hit_probability(grades: FloatArray, ends: IntArray, threshold: float, k: int) -> float:
+    """Return the probability of at least one relevant document at the first k ranks."""
+    start = 0
+    for end in ends:
+        if start >= k:
+            break
+        hits = count_hits(grades, start, end, threshold)
+        if hits > 0:
+            return 1.0 - compute_miss_probability(end - start, hits, min(end, k) - start)
+        start = end
+    return 0.0
+
+
+@compiled
+def compute_miss_probability(size: int, hits: int, n_drawn: int) -> float:
+    """Return the probability that m documents drawn from n, of which r are hits, contain no hit.
+
+    It is hypergeometric: C(n − r, m) / C(n, m) = Π (n − r − i) / (n − i) over i < m, exactly 0 for m > n − r.
+    """
+    probability = 1.0
+    for position in range(min(n_drawn, size - hits + 1)):
+        left = size - position
+        probability *= (left - hits) / left
+    return probability
 
 
 @compiled

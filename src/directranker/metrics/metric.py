@@ -50,6 +50,8 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "map", "mean precision at the relevant documents", ("ap", "mean_average_precision")
         ),
         "precision": Measure("p", "fraction of relevant documents", ("prec",)),
+        "recall": Measure("recall", "fraction of the relevant documents that are retrieved", ("r",)),
+        "hit_rate": Measure("hit", "1 if any document is relevant, else 0", ("success",)),
         "reciprocal_rank": Measure("mrr", "1 / rank of the first relevant document", ("rr", "recip_rank")),
         "err": Measure("err", "expected reciprocal rank at which a user stops, satisfied"),
     }

@@ -62,7 +62,7 @@ class Convention:
     discount: Discount = "log2"
     """1 / log2(rank + 1), or LETOR 4's: 1 for ranks 1 and 2, then 1 / log2(rank)."""
     threshold: float = 1
-    """The lowest label that counts as relevant in "binary" gains, (average) precision and reciprocal rank."""
+    """The lowest label that counts as relevant in "binary" gains and in the measures without gains."""
     no_relevant: NoRelevant = "skip"
     """The value of a query without a relevant document: "skip" to exclude it, 0 or 1 (in DCG always 0).
 
