@@ -81,7 +81,7 @@ def test_list_layout_keeps_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frame_round_trip(kind: Any) -> None:
-    data = make_data()
+    data = RankingDataset.from_frame(make_frame(), keep=KEEP, drop=["brand"])
     assert RankingDataset.from_frame(data.to_frame(kind), keep=KEEP).equals(data)
 
 

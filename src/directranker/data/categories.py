@@ -29,7 +29,6 @@ __all__ = [
     "Categories",
     "as_categories",
     "decode",
-    "decode_dictionaries",
     "encode_values",
     "is_category_type",
     "merge_categories",
@@ -79,7 +78,7 @@ def _to_texts(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedA
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     if pa.types.is_dictionary(column.type):
-        column = decode_dictionaries(column)
+        column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # as pandas means it
         values = column.to_numpy()
@@ -96,18 +95,6 @@ def _to_texts(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedA
     texts = column.cast(pa.large_string())
     texts.validate(full=True)  # a file may hold text that is not UTF-8
     return texts
-
-
-def decode_dictionaries(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values of a dictionary column."""
-    dtype = column.type.value_type
-    if pa.types.is_string_view(dtype):  # as polars makes them; Arrow cannot decode these
-        dtype = pa.large_string()
-    decoded = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(dtype)).dictionary_decode()
-        for chunk in column.chunks
-    ]
-    return pa.chunked_array(decoded, dtype)
 
 
 def recode(codes: Float32Array, vocabulary: Texts, *, into: Texts) -> Float32Array:

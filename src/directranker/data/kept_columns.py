@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from directranker.arrays import IntArray
-from directranker.data.categories import decode_dictionaries
 from directranker.data.texts import take_texts
 from directranker.errors import DataError
 
@@ -71,7 +70,10 @@ def _to_arrow(values: Any) -> Any:
 def _convert(array: Any, name: str) -> Any:
     """Convert to one of the types of kept columns."""
     if pa.types.is_dictionary(array.type):
-        array = decode_dictionaries(pa.chunked_array([array])).combine_chunks()
+        # Arrow cannot decode the string views that polars makes.
+        is_view = pa.types.is_string_view(array.type.value_type)
+        values = array.dictionary.cast(pa.large_string()) if is_view else array.dictionary
+        array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     target = _find_type(array.type)
     if target is None:
         raise DataError(
