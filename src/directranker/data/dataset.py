@@ -272,12 +272,20 @@ class RankingDataset:
         return make_read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
 
     def __repr__(self) -> str:
-        counts = [
-            (self.n_documents, "document", "documents"),
-            (self.n_queries, "query", "queries"),
-            (self.n_features, "feature", "features"),
-        ]
-        return f"RankingDataset({', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)})"
+        from directranker.data.dataset_summary import describe_sizes  # noqa: PLC0415 - import cycle
+
+        return f"RankingDataset({describe_sizes(self)})"
+
+    def describe(self) -> str:
+        """Return a table of the columns: their kinds, values, and how many documents lack one.
+
+        >>> print(RankingDataset.from_arrays([[0.5], [1.5]], [0, 1], feature_names=["bm25"]).describe())
+        column  kind    values      missing
+        bm25    number  0.5 to 1.5  0
+        """
+        from directranker.data.dataset_summary import describe_columns  # noqa: PLC0415 - import cycle
+
+        return describe_columns(self)
 
     def equals(self, other: RankingDataset) -> bool:
         """Whether both are equal, numbers bit for bit (so -0.0 is not 0.0, and NaN equals NaN).
