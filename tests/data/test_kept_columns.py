@@ -91,6 +91,13 @@ def test_polars_categories_are_kept_as_text() -> None:
     assert RankingDataset.from_frame(frame, keep=["shop"]).kept["shop"].to_pylist() == ["u", None]
 
 
+def test_nan_is_missing_and_equal() -> None:
+    table = pa.table({"qid": [1, 2], "relevance": [0, 1], "f": [0.5, 1.5], "x": [np.nan, 1.0]})
+    data = RankingDataset.from_frame(table, keep=["x"])
+    assert data.kept["x"].null_count == 1
+    assert data.equals(RankingDataset.from_frame(table, keep=["x"]))
+
+
 def test_concatenation() -> None:
     data = make_data()
     assert concatenate([data.select([0]), data.select([1])]).equals(data)
