@@ -62,6 +62,7 @@ def compare_rankers(
     inner_folds: int | Literal["validation"] = 5,
     seeds: int = 3,
     convention: str = "paper",
+    split_by: str | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
@@ -77,19 +78,22 @@ def compare_rankers(
         Registered names, as a list or separated by commas, or `"all"`.
     grid
         `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values.
-    metrics, inner_folds, seeds, convention, workers, cluster, progress
-        See `nested_grid_search`.
+    metrics, inner_folds, seeds, convention, split_by, workers, cluster, progress
+        See `nested_grid_search`; `split_by` is by default the column that `open_folds` has cut the folds by.
     out
         A folder for job results and for the comparison in all formats; created if missing. The same call with
         the same folder resumes an interrupted comparison.
 
     """
     data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
+    if split_by is not None and data.split_by is None:
+        data = replace(data, split_by=split_by, origin=f"{data.origin}, split by {split_by}")
     protocol: dict[str, Any] = {
         "metrics": metrics,
         "inner_folds": inner_folds,
         "seeds": seeds,
         "convention": convention,
+        "split_by": split_by or data.split_by,
     }
     plan = Plan(build_ranker_grids(rankers, grid), data.folds, **protocol)
     settings = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
@@ -114,9 +118,10 @@ def run_request(
         "inner_folds": _parse_inner_folds(request.inner_folds),
         "seeds": request.seeds,
         "convention": request.convention,
+        "split_by": request.split_by,
     }
     threshold = None if request.threshold == "none" else request.threshold
-    data = open_folds(request.data, threshold=threshold, n_folds=request.folds)
+    data = open_folds(request.data, threshold=threshold, n_folds=request.folds, split_by=request.split_by)
     plan = Plan(entries, data.folds, **protocol)
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_request(request, folder, command=command)

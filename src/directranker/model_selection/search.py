@@ -76,6 +76,7 @@ def grid_search(
     validation: RankingDataset | None = None,
     random_state: int = 0,
     convention: str = "paper",
+    split_by: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> SearchResult:
     """Evaluate parameters by cross-validation over queries, and fit the best on all of the data.
@@ -113,6 +114,9 @@ def grid_search(
         The seed of every fit and of sampled candidates.
     convention
         The convention of the metrics.
+    split_by
+        A kept column or numeric feature, such as a date, to cut the folds by: the later half of the queries
+        is cut into `folds` blocks, and each is evaluated after training on all queries before it.
 
     """
     or_none(integer(1)).check("n_candidates", n_candidates)
@@ -129,7 +133,7 @@ def grid_search(
     plan = CrossValidation(
         rankers=adapt_to_metrics(ranker, names, convention),
         name=type(ranker).__name__,
-        splits=split_queries("data", data, folds),
+        splits=split_queries("data", data, folds, split_by),
         validation=None if validation is None else QuerySubset("validation"),
         convention=convention,
         seed=random_state,
