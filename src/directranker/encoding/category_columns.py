@@ -15,12 +15,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directranker.arrays import IntArray
+from directranker.arrays import BoolArray, IntArray
 from directranker.compilation import compiled
 from directranker.data.column_kinds import ColumnKinds
+from directranker.data.grouping import Grouping
 from directranker.encoding.blocks import Table
 
-__all__ = ["CategoryColumns", "assign_columns", "count_codes", "fit_category_columns", "locate_code"]
+__all__ = [
+    "CategoryColumns",
+    "assign_columns",
+    "count_codes",
+    "find_varying_queries",
+    "fit_category_columns",
+    "locate_code",
+]
+
+MIN_VARYING_QUERIES = 0.1  # of the queries of two rows or more; else a net could only memorise queries
 
 
 class CategoryColumns(NamedTuple):
@@ -32,16 +42,19 @@ class CategoryColumns(NamedTuple):
 
 
 def fit_category_columns(
-    table: Table, kinds: ColumnKinds, *, min_count: int, max_columns: int
+    table: Table, kinds: ColumnKinds, grouping: Grouping, *, min_count: int, max_columns: int
 ) -> CategoryColumns:
-    """Assign columns to the categories of a table."""
+    """Assign columns to the categories of a table that differ within its queries."""
     offsets = np.cumsum([0, *np.where(kinds.is_categorical, kinds.n_categories + 1, 0)], dtype=np.int64)
     columns, n_columns = np.full(offsets[-1], -1, dtype=np.int64), np.zeros(len(offsets) - 1, dtype=np.int64)
     for feature in np.flatnonzero(kinds.is_categorical):
-        counts = count_codes(table[:, feature], int(kinds.n_categories[feature]))
+        codes = table[:, feature]
+        varies = find_varying_queries(codes, grouping)
+        if varies.sum() < max(1, MIN_VARYING_QUERIES * len(varies)):
+            continue
+        counts = count_codes(codes, int(kinds.n_categories[feature]))
         of_codes, n = assign_columns(counts, min_count=min_count, max_columns=max_columns)
-        has_missing = bool(np.isnan(table[:, feature]).any())
-        if n + has_missing > 1:  # one column alone would be the same for all documents
+        if n + bool(np.isnan(codes).any()) > 1:  # one column alone would be the same for all documents
             columns[offsets[feature] : offsets[feature + 1]], n_columns[feature] = of_codes, n
     return CategoryColumns(columns, offsets, n_columns)
 
@@ -69,6 +82,22 @@ def assign_columns(counts: IntArray, *, min_count: int, max_columns: int) -> tup
     columns = np.full(len(counts) + 1, len(frequent) if has_rare else -1, dtype=np.int64)
     columns[1 + frequent] = np.arange(len(frequent))
     return columns, len(frequent) + has_rare
+
+
+def find_varying_queries(codes: Table, grouping: Grouping) -> BoolArray:
+    """Whether each query of at least two rows has different codes; missing is a code, too.
+
+    >>> from directranker.data.grouping import group_by_query
+    >>> queries = group_by_query([7, 7, 8, 8, 9], n_rows=5)
+    >>> find_varying_queries(np.array([1.0, np.nan, 2.0, 2.0, 5.0]), queries)
+    array([ True, False])
+    """
+    rows = slice(None) if grouping.order is None else grouping.order
+    filled, sizes = np.where(np.isnan(codes), -2, codes)[rows], np.diff(grouping.offsets)
+    starts = grouping.offsets[:-1][sizes > 0]
+    lowest, highest = (extreme.reduceat(filled, starts) for extreme in (np.minimum, np.maximum))
+    varies: BoolArray = (lowest < highest)[sizes[sizes > 0] > 1]
+    return varies
 
 
 @compiled

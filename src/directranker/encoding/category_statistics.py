@@ -34,6 +34,7 @@ from directranker.parameters import SEED, above, check_parameters, integer
 
 __all__ = ["CategoryStatistics"]
 
+MIN_RARE, MIN_KNOWN = 0.2, 0.9  # fractions of rows, see `append`
 RESOLUTION = 2.0**-20  # of the labels' range: rounding errors must not become values
 
 
@@ -43,9 +44,11 @@ class CategoryStatistics(FeatureTransform):
     Parameters
     ----------
     append
-        Keep the codes, and append the statistic of features with more than `min_categories` values that
-        differ within some query. Otherwise the statistic replaces the codes of all categorical features.
-    min_categories
+        Keep the codes, and append statistics, but only of features that have many rare values and few new
+        ones: more than a fifth of the training rows have a value of fewer than `min_count` rows, and at least
+        nine tenths of held-out rows have a value that the training rows have. Otherwise the statistic
+        replaces the codes of all categorical features.
+    min_count
         See `append`.
     prior
         The number of rows with a statistic of 0 that is added to each value.
@@ -66,16 +69,16 @@ class CategoryStatistics(FeatureTransform):
     statistic_offsets_: IntArray
 
     _rules = {  # noqa: RUF012 - as in the base
-        "min_categories": integer(1),
+        "min_count": integer(1),
         "prior": above(0),
         "random_state": SEED,
     }
 
     def __init__(
-        self, *, append: bool = False, min_categories: int = 100, prior: float = 20.0, random_state: int = 0
+        self, *, append: bool = False, min_count: int = 20, prior: float = 20.0, random_state: int = 0
     ) -> None:
         self.append = append
-        self.min_categories = min_categories
+        self.min_count = min_count
         self.prior = prior
         self.random_state = random_state
 
@@ -87,9 +90,14 @@ class CategoryStatistics(FeatureTransform):
         qid: ArrayLike | None = None,
         kinds: ColumnKinds | None = None,
         sample_weight: ArrayLike | None = None,
+        held_out: Table | None = None,
     ) -> Self:
-        """Fit the statistics to labels `y`, one per row."""
-        self._fit_and_order(X, y, qid, kinds, sample_weight)
+        """Fit the statistics to labels `y`, one per row.
+
+        `held_out` has rows that are not trained on, to find features with new values; without them, each
+        query of the training split is held out in turn.
+        """
+        self._fit_and_order(X, y, qid, kinds, sample_weight, held_out)
         return self
 
     def fit_transform(
@@ -100,9 +108,10 @@ class CategoryStatistics(FeatureTransform):
         qid: ArrayLike | None = None,
         kinds: ColumnKinds | None = None,
         sample_weight: ArrayLike | None = None,
+        held_out: Table | None = None,
     ) -> Float32Array:
         """Fit the statistics, and return the training rows, each with statistics of earlier queries only."""
-        table, in_order = self._fit_and_order(X, y, qid, kinds, sample_weight)
+        table, in_order = self._fit_and_order(X, y, qid, kinds, sample_weight, held_out)
         return self._add_columns(table, in_order)
 
     def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Float32Array:  # noqa: ARG002
@@ -138,6 +147,7 @@ class CategoryStatistics(FeatureTransform):
         qid: ArrayLike | None,
         kinds: ColumnKinds | None,
         sample_weight: ArrayLike | None,
+        held_out: Table | None,
     ) -> tuple[Table, list[Float32Array]]:
         """Set the fitted attributes; return the table, and the statistics of each row, by feature."""
         table = self._validate(X, reset=True)
@@ -154,7 +164,8 @@ class CategoryStatistics(FeatureTransform):
             n_categories = int(kinds.n_categories[feature])
             positions = _find_positions(table[rows, feature], n_categories)
             varies = _find_varying_rows(positions, grouping.offsets)
-            if self.append and (n_categories <= self.min_categories or not varies.any()):
+            new = None if held_out is None else _find_positions(held_out[:, feature], n_categories)
+            if self.append and not (varies.any() and self._is_useful(positions, grouping.offsets, new)):
                 continue
             totals, ordered = _accumulate(
                 positions,
@@ -174,6 +185,21 @@ class CategoryStatistics(FeatureTransform):
         self.statistics_ = np.concatenate([np.empty(0, np.float32), *statistics])
         self.statistic_offsets_ = np.cumsum([0, *map(len, statistics)], dtype=np.int64)
         return table, in_order
+
+    def _is_useful(self, positions: IntArray, offsets: IntArray, held_out: IntArray | None) -> bool:
+        """Whether a feature has many rare values and few new ones; see `append`."""
+        counts = np.bincount(positions)
+        is_rare = (positions > 1) & (counts[positions] < self.min_count)
+        if is_rare.mean() <= MIN_RARE:
+            return False
+        if held_out is not None and len(held_out):
+            is_known = np.append(counts, np.zeros(held_out.max() + 1, dtype=np.int64))[held_out] > 0
+        else:
+            query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+            n_positions = int(positions.max()) + 1
+            in_queries = np.unique(query * n_positions + positions) % n_positions
+            is_known = np.bincount(in_queries)[positions] > 1
+        return bool(is_known.mean() >= MIN_KNOWN)
 
     def _add_columns(self, table: Table, columns: list[Float32Array]) -> Float32Array:
         n_features = table.shape[1]

@@ -52,10 +52,11 @@ class InContext(BinnedTransform):
         """Fit the bins to the training split and its queries; `y` is ignored."""
         table = self._validate(X, reset=True)
         kinds = check_kinds(kinds, table.shape[1])
-        with_context = self.with_context(table, resolve_query_ids(X, qid))
+        qid = resolve_query_ids(X, qid)
+        with_context = self.with_context(table, qid)
         # Codes have no order, so the z-score and the rank of a code get no bin, as constants have none.
         with_context[:, table.shape[1] :][:, np.tile(kinds.is_categorical, 2)] = 0
-        bins = PiecewiseLinear(**self.get_params()).fit(with_context, kinds=_repeat_kinds(kinds))
+        bins = PiecewiseLinear(**self.get_params()).fit(with_context, qid=qid, kinds=_repeat_kinds(kinds))
         for name in BIN_ARRAYS:
             setattr(self, name, getattr(bins, name))
         return self

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.compilation import compiled
 from directranker.data.column_kinds import ColumnKinds
-from directranker.encoding.base import FeatureTransform, RowTransform
+from directranker.data.grouping import Grouping, group_by_query, resolve_query_ids
+from directranker.encoding.base import FeatureTransform, RowTransform, check_kinds
 from directranker.encoding.blocks import Table, map_row_blocks
 from directranker.encoding.category_columns import CategoryColumns, fit_category_columns, locate_code
 from directranker.encoding.quantiles import RandomState, compute_quantiles, sample_rows
@@ -138,7 +140,8 @@ class PiecewiseLinear(BinnedTransform, RowTransform):
     has a column of its own, `brand=Acme`, 1 for the value and 0 otherwise; at most the `max_categories` most
     frequent values have. All other values share the column `brand[rare]`, and so do values that the training
     split does not have. Missing values have `brand[missing]` if the training split has some. A code without a
-    column fills none. A feature of one value has no columns.
+    column fills none. A feature that is constant within nine of ten queries has no columns: it says nothing
+    about the order of their documents, but a net could memorise queries by it.
 
     Fitted attributes: the bin edges of feature j are `edges_[edge_offsets_[j]:edge_offsets_[j + 1]]`;
     `marks_missing_[j]` is True if it has a column for missing values. For categories,
@@ -186,6 +189,22 @@ class PiecewiseLinear(BinnedTransform, RowTransform):
             names[columns[code]] = f"{name}={code if values is None else values[code]}"
         return names
 
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,  # noqa: ARG002
+        *,
+        qid: ArrayLike | None = None,
+        kinds: ColumnKinds | None = None,
+    ) -> Self:
+        """Fit to the training split; `qid` matters to categories only."""
+        table = self._validate(X, reset=True)
+        kinds = check_kinds(kinds, table.shape[1])
+        self._fit(table, kinds)
+        query_ids = resolve_query_ids(X, qid) if kinds.is_categorical.any() else None
+        self._fit_categories(table, kinds, group_by_query(query_ids, n_rows=len(table)))
+        return self
+
     def _fit(self, table: Table, kinds: ColumnKinds) -> None:
         sample = sample_rows(table, limit=self.subsample, random_state=self.random_state)
         # Edges are float32, as features are: they print short and export exactly.
@@ -201,11 +220,10 @@ class PiecewiseLinear(BinnedTransform, RowTransform):
                 edges[dimension] = np.unique(shared)
         self.edges_ = np.concatenate(edges)
         self.edge_offsets_ = np.cumsum([0, *map(len, edges)], dtype=np.int64)
-        self._fit_categories(table, kinds)
 
-    def _fit_categories(self, table: Table, kinds: ColumnKinds) -> None:
+    def _fit_categories(self, table: Table, kinds: ColumnKinds, grouping: Grouping) -> None:
         categories = fit_category_columns(
-            table, kinds, min_count=self.min_category_count, max_columns=self.max_categories
+            table, kinds, grouping, min_count=self.min_category_count, max_columns=self.max_categories
         )
         for name, array in _name_category_arrays(categories).items():
             setattr(self, name, array)

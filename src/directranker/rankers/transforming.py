@@ -119,19 +119,32 @@ class TransformingRanker(Ranker):
     ) -> tuple[FloatArray, str]:
         """Return the contribution of each encoded column, (n_pairs, n_columns), and the method's name."""
 
-    def _fit_transform(self, data: TrainingData, seed: int, transform: BaseEstimator = None) -> TrainingData:
+    def _fit_transform(
+        self,
+        data: TrainingData,
+        seed: int,
+        transform: BaseEstimator = None,
+        *,
+        held_out: TrainingData | None = None,
+    ) -> TrainingData:
         """Fit `transform_` on the training split: the given transform, or the parameter.
 
-        Return the data to train on: with statistics of categories, which are fitted here, too.
+        Return the data to train on: with statistics of categories, which are fitted here, too. `held_out`
+        data shows which categories have values that the training split does not have.
         """
         unfitted = as_transform(self._transform if transform is None else transform)
-        data = self._fit_statistics(data, seed, append=isinstance(unfitted, BinnedTransform))
+        statistics = CategoryStatistics(random_state=seed)
+        if isinstance(unfitted, BinnedTransform):
+            statistics.set_params(append=True, min_count=unfitted.min_category_count)
+        data = self._fit_statistics(data, statistics, held_out)
         sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
         kinds = {"kinds": data.kinds} if isinstance(unfitted, FeatureTransform) else {}
         self.transform_ = unfitted.fit(sample, qid=query, **kinds)
         return data
 
-    def _fit_statistics(self, data: TrainingData, seed: int, *, append: bool) -> TrainingData:
+    def _fit_statistics(
+        self, data: TrainingData, statistics: CategoryStatistics, held_out: TrainingData | None
+    ) -> TrainingData:
         """Fit `statistics_` where categories need them; return the data with the statistics of its rows.
 
         Bins encode categories, so that the statistics of some of them are appended. Other transforms need
@@ -140,13 +153,13 @@ class TransformingRanker(Ranker):
         self.__dict__.pop("statistics_", None)
         if not data.kinds.is_categorical.any():
             return data
-        statistics = CategoryStatistics(append=append, random_state=seed)
         in_order = statistics.fit_transform(
             data.features,
             data.relevance,
             qid=data.query_of_row,
             kinds=data.kinds,
             sample_weight=data.weight_of_rows,
+            held_out=None if held_out is None else held_out.features,
         )
         if not len(statistics.features_):
             return data

@@ -126,7 +126,7 @@ def encode(ranker: DirectRanker, resolved: ResolvedParameters, splits: Splits) -
     encoding = select_encoding(
         ranker, splits.train, splits.stopping, seed=resolved.seed, progress=ranker.progress
     )
-    train = ranker._fit_transform(splits.train, resolved.seed, encoding)
+    train = ranker._fit_transform(splits.train, resolved.seed, encoding, held_out=splits.stopping)
     validation = None if splits.validation is None else ranker._add_statistics_to(splits.validation)
     return replace(splits, train=train, validation=validation)
 
