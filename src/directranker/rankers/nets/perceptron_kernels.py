@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from directranker.arrays import Float32Array, FloatArray, IntArray
 from directranker.compilation import compiled
+from directranker.encoding.category_columns import locate_code
 
 __all__ = [
     "TILE",
@@ -45,17 +46,23 @@ class BinTables(NamedTuple):
     """A linear layer on a piecewise-linear encoding, as the contribution of each bin to the outputs.
 
     A value in the bin that begins at an edge adds `filled` + fraction · `weight`. After the edges of all
-    features there is one more entry per feature, for its missing values.
+    features there is one more entry per feature, for its missing values, and then one per column of
+    categories, which adds `filled`.
     """
 
     edges: Float32Array
     edge_offsets: IntArray
+    category_entries: IntArray
+    """The entry of the code −1 and of each code, feature by feature; −1 where there is none."""
+    category_offsets: IntArray
+    """Where the codes of each feature begin in `category_entries`."""
     per_width: FloatArray
     """1 / width of the bin that begins at each edge; 0 for the last edge of a feature."""
     filled: Float32Array
     """The summed weights of all bins below the edge, (n_entries, n_outputs), or those of a missing value."""
     weight: Float32Array
-    """The weights of the bin that begins at the edge; 0 where there is none."""
+    """The weights of the bin that begins at the edge, 0 where there is none; and a last row of zeros, for all
+    other entries."""
 
 
 def allocate_aligned(shape: tuple[int, ...]) -> Float32Array:
@@ -125,6 +132,8 @@ def _add_bins_numpy(
     rows: Float32Array,
     edges: Float32Array,
     edge_offsets: IntArray,
+    category_entries: IntArray,
+    category_offsets: IntArray,
     per_width: FloatArray,
     filled: Float32Array,
     weight: Float32Array,
@@ -133,12 +142,21 @@ def _add_bins_numpy(
     for feature, values in enumerate(rows.T):
         first, stop = edge_offsets[feature], edge_offsets[feature + 1]
         missing = np.isnan(values)
+        codes = category_entries[category_offsets[feature] : category_offsets[feature + 1]]
+        if len(codes):
+            is_known = (values >= 0) & (values < len(codes) - 1)
+            entry = codes[np.where(is_known, values + 1, 0).astype(np.int64)]
+            entry[missing] = len(edges) + feature
+            counted = np.flatnonzero(entry >= 0)
+            sums[counted] += filled[entry[counted]] + np.float32(0)
+            continue
         below = np.where(missing, 0, np.searchsorted(edges[first:stop], values, side="left"))
         counted = np.flatnonzero((below > 0) | missing)
         entry = (first + below - 1)[counted]
         fraction = (values[counted].astype(np.float64) - edges[entry]) * per_width[entry]
         entry[missing[counted]], fraction[missing[counted]] = len(edges) + feature, 0.0
-        sums[counted] += filled[entry] + fraction.astype(np.float32)[:, None] * weight[entry]
+        slope = weight[np.minimum(entry, len(edges))]
+        sums[counted] += filled[entry] + fraction.astype(np.float32)[:, None] * slope
 
 
 @compiled
@@ -146,6 +164,8 @@ def _add_bins(
     rows: Float32Array,
     edges: Float32Array,
     edge_offsets: IntArray,
+    category_entries: IntArray,
+    category_offsets: IntArray,
     per_width: FloatArray,
     filled: Float32Array,
     weight: Float32Array,
@@ -162,7 +182,15 @@ def _add_bins(
         features = range(first, min(first + n_features_per_block, n_features))
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows[start : start + BLOCK_ROWS]
-            _find_bins(block, features, edges, edge_offsets, per_width, entries, fractions, counts)
+            counts[:] = 0
+            for feature in features:
+                codes, stop = category_offsets[feature], category_offsets[feature + 1]
+                if stop > codes:
+                    _find_categories(
+                        block, feature, category_entries, codes, stop, len(edges), entries, fractions, counts
+                    )
+                else:
+                    _find_bins(block, feature, edges, edge_offsets, per_width, entries, fractions, counts)
             for at in range(len(block)):
                 _add_entries(entries[at], fractions[at], counts[at], filled, weight, sums[start + at])
 
@@ -170,7 +198,7 @@ def _add_bins(
 @compiled
 def _find_bins(
     rows: Float32Array,
-    features: range,
+    feature: int,
     edges: Float32Array,
     edge_offsets: IntArray,
     per_width: FloatArray,
@@ -178,26 +206,45 @@ def _find_bins(
     fractions: Float32Array,
     counts: IntArray,
 ) -> None:
-    """Find the table entries of each row, and the filled fraction of their bins."""
+    """Append the table entry of each row's value, and the filled fraction of its bin."""
     values, below = np.empty(BLOCK_ROWS, np.float32), np.empty(BLOCK_ROWS, np.int32)
     n = len(rows)
-    counts[:] = 0
-    for feature in features:
-        first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+    first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+    for at in range(n):
+        values[at] = rows[at, feature]
+        below[at] = 0
+    for entry in range(first, stop):
+        edge = edges[entry]
         for at in range(n):
-            values[at] = rows[at, feature]
-            below[at] = 0
-        for entry in range(first, stop):
-            edge = edges[entry]
-            for at in range(n):
-                below[at] += values[at] > edge
-        for at in range(n):
-            # An entry that does not count is overwritten by the next feature: cheaper than a branch.
-            entry, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
-            fraction = (np.float64(values[at]) - np.float64(edges[entry])) * per_width[entry]
-            entries[at, count] = len(edges) + feature if missing else entry
-            fractions[at, count] = 0.0 if missing else fraction
-            counts[at] = count + ((below[at] > 0) | missing)
+            below[at] += values[at] > edge
+    for at in range(n):
+        # An entry that does not count is overwritten by the next feature: cheaper than a branch.
+        entry, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
+        fraction = (np.float64(values[at]) - np.float64(edges[entry])) * per_width[entry]
+        entries[at, count] = len(edges) + feature if missing else entry
+        fractions[at, count] = 0.0 if missing else fraction
+        counts[at] = count + ((below[at] > 0) | missing)
+
+
+@compiled
+def _find_categories(
+    rows: Float32Array,
+    feature: int,
+    category_entries: IntArray,
+    first: int,
+    stop: int,
+    n_edges: int,
+    entries: IntArray,
+    fractions: Float32Array,
+    counts: IntArray,
+) -> None:
+    """Append the table entry of each row's category; `first:stop` are the feature's in `category_entries`."""
+    for at in range(len(rows)):
+        value, count = rows[at, feature], counts[at]
+        entry = n_edges + feature if np.isnan(value) else category_entries[locate_code(value, first, stop)]
+        entries[at, count] = entry
+        fractions[at, count] = 0.0
+        counts[at] = count + (entry >= 0)
 
 
 @compiled
@@ -210,7 +257,7 @@ def _add_entries(
     sums: Float32Array,
 ) -> None:
     """Add four entries per pass, so that the sums are read and written less often."""
-    whole = count - count % 4
+    whole, n_edges = count - count % 4, len(weight) - 1
     for at in range(0, whole, 4):
         fraction_0, fraction_1, fraction_2, fraction_3 = (
             fractions[at],
@@ -218,17 +265,17 @@ def _add_entries(
             fractions[at + 2],
             fractions[at + 3],
         )
-        base_0, slope_0 = filled[entries[at]], weight[entries[at]]
-        base_1, slope_1 = filled[entries[at + 1]], weight[entries[at + 1]]
-        base_2, slope_2 = filled[entries[at + 2]], weight[entries[at + 2]]
-        base_3, slope_3 = filled[entries[at + 3]], weight[entries[at + 3]]
+        base_0, slope_0 = filled[entries[at]], weight[min(entries[at], n_edges)]
+        base_1, slope_1 = filled[entries[at + 1]], weight[min(entries[at + 1], n_edges)]
+        base_2, slope_2 = filled[entries[at + 2]], weight[min(entries[at + 2], n_edges)]
+        base_3, slope_3 = filled[entries[at + 3]], weight[min(entries[at + 3], n_edges)]
         for output in range(len(sums)):
             so_far = sums[output] + (base_0[output] + fraction_0 * slope_0[output])
             so_far += base_1[output] + fraction_1 * slope_1[output]
             so_far += base_2[output] + fraction_2 * slope_2[output]
             sums[output] = so_far + (base_3[output] + fraction_3 * slope_3[output])
     for at in range(whole, count):
-        base, slope, fraction = filled[entries[at]], weight[entries[at]], fractions[at]
+        base, slope, fraction = filled[entries[at]], weight[min(entries[at], n_edges)], fractions[at]
         for output in range(len(sums)):
             sums[output] += base[output] + fraction * slope[output]
 
