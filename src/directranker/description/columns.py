@@ -39,6 +39,7 @@ from directranker.errors import ExportError
 __all__ = [
     "Columns",
     "Copies",
+    "Indicators",
     "MissingIndicators",
     "NormalQuantiles",
     "Ramps",
@@ -81,6 +82,18 @@ class Ramps(Columns):
 @dataclass(frozen=True)
 class MissingIndicators(Columns):
     """1 for NaN, else 0."""
+
+
+@dataclass(frozen=True)
+class Indicators(Columns):
+    """1 where the category of one feature belongs to the column, else 0; there is one group per feature.
+
+    The column of a category is `indices[column_of_code[code]]`, that of an unseen category (code −1)
+    `indices[column_of_unseen]`. −1 in place of an index, and a missing value: all columns are 0.
+    """
+
+    column_of_code: IntArray
+    column_of_unseen: int
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from directranker.description.columns import Columns
 
-__all__ = ["IDENTITY", "Layer", "LayerNorm", "Model", "Net", "Tree", "Trees"]
+__all__ = ["IDENTITY", "CategoryLookup", "Layer", "LayerNorm", "Model", "Net", "Tree", "Trees"]
 
 IDENTITY = "identity"
 
@@ -35,6 +36,16 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class CategoryLookup:
+    """A number per category: `values[code]` of this feature, or `unseen` (code −1) or `missing` (NaN)."""
+
+    feature: int
+    values: Float32Array
+    unseen: float
+    missing: float
+
+
+@dataclass(frozen=True)
 class Net:
     """A weighted sum, by `head`, of the output of the layers; without layers, a linear ranker."""
 
@@ -44,6 +55,11 @@ class Net:
     layers: tuple[Layer, ...]
     head: NDArray[np.float32 | np.float64]
     """float32 after layers; float64 in a linear ranker, which sums in float64."""
+    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The sorted vocabulary of each categorical feature, by the feature's index: a value is its index there,
+    −1 if it is not there, and NaN if it is missing."""
+    derived: tuple[CategoryLookup, ...] = ()
+    """More numbers: the columns address number i as feature n_features + i."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +72,9 @@ class Tree:
     right: IntArray
     missing_left: BoolArray
     value: FloatArray
+    category_set: tuple[IntArray | None, ...] = ()
+    """For each split, None or the sorted codes that go left; every other code, unseen and missing go right.
+    Empty in a tree without categories."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +83,8 @@ class Trees:
 
     feature_names: tuple[str, ...]
     trees: tuple[Tree, ...]
+    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """As in `Net`."""
 
 
 Model = Net | Trees

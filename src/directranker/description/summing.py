@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 
 from directranker.arrays import FloatArray
 from directranker.description.columns import Columns, Ramps
-from directranker.description.model import Layer, Model, Net, Tree, Trees
+from directranker.description.model import CategoryLookup, Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError
 
 __all__ = ["sum_models"]
@@ -34,7 +34,7 @@ def sum_models(models: Sequence[Model], factors: FloatArray) -> Model:
     ]
     nets = [_scale_net(model, factor) for model, factor in pairs if isinstance(model, Net)]
     if trees and not nets:
-        return Trees(names, tuple(trees))
+        return Trees(names, tuple(trees), models[0].categories)
     if trees or len({tuple(map(_get_kind, net.layers)) for net in nets}) > 1:
         raise ExportError(
             "the rankers of this Ensemble are of different kinds, or their nets have different layers"
@@ -59,7 +59,9 @@ def _get_kind(layer: Layer) -> tuple[str, bool]:
 
 def _merge_nets(nets: Sequence[Net]) -> Net:
     first = nets[0]
-    share_columns = all(_are_equal(net.columns, first.columns) for net in nets)
+    share_columns = all(
+        _are_equal(net.columns, first.columns) and _are_equal(net.derived, first.derived) for net in nets
+    )
     heads = [net.head for net in nets]
     layers = []
     for depth, same_depth in enumerate(zip(*(net.layers for net in nets), strict=True)):
@@ -75,14 +77,19 @@ def _merge_nets(nets: Sequence[Net]) -> Net:
         n_columns=first.n_columns if share_columns else sum(net.n_columns for net in nets),
         layers=tuple(layers),
         head=head,
+        categories=first.categories,
+        derived=first.derived if share_columns else tuple(one for net in nets for one in net.derived),
     )
 
 
-def _are_equal(groups: Sequence[Columns], others: Sequence[Columns]) -> bool:
+Described = Columns | CategoryLookup
+
+
+def _are_equal(groups: Sequence[Described], others: Sequence[Described]) -> bool:
     return len(groups) == len(others) and all(map(_is_equal, groups, others))
 
 
-def _is_equal(group: Columns, other: Columns) -> bool:
+def _is_equal(group: Described, other: Described) -> bool:
     names = [field.name for field in fields(group)]
     return type(group) is type(other) and all(
         np.array_equal(getattr(group, name), getattr(other, name)) for name in names
@@ -92,9 +99,16 @@ def _is_equal(group: Columns, other: Columns) -> bool:
 def _concatenate_columns(nets: Sequence[Net]) -> tuple[Columns, ...]:
     """Concatenate the columns of the nets, all ramps in one group."""
     starts = np.cumsum([0, *(net.n_columns for net in nets)])
+    first_derived = np.cumsum([0, *(len(net.derived) for net in nets)])
     groups = [
-        replace(group, indices=group.indices + start)
-        for net, start in zip(nets, starts, strict=False)
+        replace(
+            group,
+            indices=group.indices + start,
+            features=np.where(
+                group.features < len(net.feature_names), group.features, group.features + derived
+            ),
+        )
+        for net, start, derived in zip(nets, starts, first_derived, strict=False)
         for group in net.columns
     ]
     ramps = [group for group in groups if isinstance(group, Ramps)]

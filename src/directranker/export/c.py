@@ -27,6 +27,7 @@ from directranker.errors import ExportError
 from directranker.export.c_columns import write_columns
 from directranker.export.c_layers import write_layers
 from directranker.export.c_source import format_array
+from directranker.export.categories import NUMBERS_INSTEAD, refuse_categories
 
 __all__ = ["compile_and_score", "find_c_compiler", "write_c"]
 
@@ -35,6 +36,7 @@ FLAGS = ("-std=c99", "-O3", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 def write_c(model: Model, *, name: str) -> tuple[str, str]:
     """Write the texts of NAME.h and NAME.c."""
+    refuse_categories(model, "the exported C code", NUMBERS_INSTEAD)
     guard = f"{name.upper()}_H"
     n_features = len(model.feature_names)
     header = (

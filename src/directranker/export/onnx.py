@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from directranker._version import __version__
 from directranker.arrays import Features, Float32Array
 from directranker.description.model import LayerNorm, Model, Net, Tree, Trees
+from directranker.export.categories import NUMBERS_INSTEAD, refuse_categories
 from directranker.export.onnx_columns import add_columns
 from directranker.export.onnx_graph import Graph
 from directranker.export.thresholds import round_down_float32
@@ -47,6 +48,7 @@ OPERATORS = {
 def write_onnx(model: Model, *, name: str, metadata: dict[str, str] | None = None) -> bytes:
     """Write a model as the bytes of an ONNX file."""
     onnx = _import_package("onnx")
+    refuse_categories(model, "the exported ONNX graph", NUMBERS_INSTEAD)
     graph = Graph()
     if isinstance(model, Net):
         _add_net(graph, model)
