@@ -22,8 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from directranker.arrays import Float32Array, FloatArray
+from directranker.arrays import FloatArray
 from directranker.data.dataset import RankingDataset
+from directranker.data.feature_groups import FeatureGroups, FeatureValue, read_values
 from directranker.rankers import Ranker
 
 __all__ = ["Explanation", "explain_difference", "explain_differences"]
@@ -33,13 +34,14 @@ STEPS = 512
 
 @dataclass(frozen=True)
 class Explanation:
-    """Each feature's contribution to the difference of two scores."""
+    """Each feature's contribution to the difference of two scores; a vector counts as one feature."""
 
     names: tuple[str, ...]
     contributions: FloatArray
     """One per feature; their sum plus `residual` is the difference."""
-    values: Float32Array
-    """The features of the better and of the worse document, (2, n_features)."""
+    values: tuple[Sequence[FeatureValue], Sequence[FeatureValue]]
+    """The features of the better and of the worse document: a number, or the value of a category (None where
+    it is missing)."""
     scores: tuple[float, float]
     method: str
     residual: float
@@ -72,19 +74,19 @@ def explain_differences(
     """
     if query.n_queries != 1:
         raise ValueError(f"query has {query.n_queries} queries; pass the one query of both documents")
-    table = np.asarray(query.features)
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     for name, column in (("better", rows[:, 0]), ("worse", rows[:, 1])):
         for row in column[(column < 0) | (column >= query.n_documents)]:
             raise ValueError(f"{name} is row {row}; the query has rows 0 to {query.n_documents - 1}")
     scores = ranker.predict(query).astype(np.float64)
+    table = ranker._validate_features(query, reset=False)
     contributions, method = ranker._contributions(table, rows, n_steps=steps)
     names = ranker._feature_names()
+    groups = FeatureGroups.of(names)
     explanations = []
-    for of_pair, (better, worse) in zip(contributions, rows, strict=True):
+    for of_pair, (better, worse) in zip(groups.sum(contributions), rows.tolist(), strict=True):
         pair_scores = (float(scores[better]), float(scores[worse]))
         residual = pair_scores[0] - pair_scores[1] - float(of_pair.sum())
-        explanations.append(
-            Explanation(names, of_pair, table[[better, worse]], pair_scores, method, residual)
-        )
+        values = read_values(query, better, names), read_values(query, worse, names)
+        explanations.append(Explanation(groups.names, of_pair, values, pair_scores, method, residual))
     return explanations

@@ -11,6 +11,7 @@ from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
+    from directranker.data.feature_groups import FeatureValue
     from directranker.explanation import Explanation
 
 __all__ = ["explain"]
@@ -84,7 +85,17 @@ def _to_json(explanation: Explanation) -> dict[str, object]:
         "difference": explanation.difference,
         "residual": explanation.residual,
         "contributions": dict(zip(explanation.names, explanation.contributions.tolist(), strict=True)),
+        "values": {
+            name: [None if value != value else value for value in values]  # noqa: PLR0124 - NaN
+            for name, *values in zip(explanation.names, *explanation.values, strict=True)
+        },
     }
+
+
+def _format_value(value: FeatureValue) -> str:
+    if value is None:
+        return "missing"
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _print_explanation(explanation: Explanation, top: int) -> None:
@@ -98,9 +109,9 @@ def _print_explanation(explanation: Explanation, top: int) -> None:
     order = np.argsort(-np.abs(explanation.contributions), kind="stable")
     shown = order[:top] if top else order
     for feature in shown:
-        better, worse = explanation.values[:, feature]
+        better, worse = (Text(_format_value(values[feature])) for values in explanation.values)
         contribution = f"{explanation.contributions[feature]:+.4f}"
-        table.add_row(Text(explanation.names[feature]), f"{better:g}", f"{worse:g}", contribution)
+        table.add_row(Text(explanation.names[feature]), better, worse, contribution)
     rest = order[len(shown) :]
     if len(rest):
         table.add_row(f"{len(rest)} others", "", "", f"{explanation.contributions[rest].sum():+.4f}")

@@ -137,10 +137,11 @@ def map_columns_to_features(transform: BaseEstimator, n_columns: int) -> IntArra
     >>> map_columns_to_features(PiecewiseLinear(2).fit([[0.0, 0.0], [1.0, 5.0], [2.0, 9.0]]), 4).tolist()
     [0, 0, 1, 1]
     """
-    if n_columns == transform.n_features_in_:
+    bins = get_bins(transform)
+    if bins is None and n_columns == transform.n_features_in_:
         return np.arange(n_columns)
     try:
-        groups, _ = describe_columns(get_bins(transform) or transform)
+        groups, _ = describe_columns(bins or transform)
     except ExportError:
         raise TypeError(
             f"{type(transform).__name__} makes {n_columns} columns from {transform.n_features_in_} features, "
@@ -180,19 +181,27 @@ def _describe_rescaled(
 def _describe_piecewise_linear(transform: PiecewiseLinear) -> tuple[list[Columns], int]:
     bins: list[tuple[int, int, float, float]] = []
     missing: list[tuple[int, int]] = []
+    indicators: list[Columns] = []
     column = 0
     for feature in range(transform.n_features_in_):
         for low, high in pairwise(transform._get_edges(feature)):
             bins.append((feature, column, low, high))
             column += 1
+        n_categories = int(transform.n_category_columns_[feature])
+        if n_categories:
+            unseen, *of_codes = transform._get_category_columns(feature)
+            own = np.arange(column, column + n_categories)
+            indicators.append(Indicators(np.full_like(own, feature), own, np.array(of_codes), int(unseen)))
+            column += n_categories
         if transform.marks_missing_[feature]:
             missing.append((feature, column))
             column += 1
-    features, indices, lows, highs = np.array(bins, dtype=np.float64).reshape(-1, 4).T
+    of_bins, indices, lows, highs = np.array(bins, dtype=np.float64).reshape(-1, 4).T
     ramps = Ramps(
-        features.astype(np.int64), indices.astype(np.int64), lows.astype(np.float32), highs.astype(np.float32)
+        of_bins.astype(np.int64), indices.astype(np.int64), lows.astype(np.float32), highs.astype(np.float32)
     )
-    return [ramps, MissingIndicators(*np.array(missing, dtype=np.int64).reshape(-1, 2).T)], column
+    marks = MissingIndicators(*np.array(missing, dtype=np.int64).reshape(-1, 2).T)
+    return [ramps, *indicators, marks], column
 
 
 def _describe_quantile_normal(transform: QuantileNormal) -> tuple[list[Columns], int]:

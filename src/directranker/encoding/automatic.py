@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from directranker.data.column_kinds import ColumnKinds
 from directranker.data.grouping import Grouping, group_by_query, resolve_query_ids
-from directranker.encoding.base import RowTransform
+from directranker.encoding.base import RowTransform, check_kinds
 from directranker.encoding.blocks import Table, copy_block, map_query_tiles, map_row_blocks
 from directranker.encoding.moments import (
     Moments,
@@ -28,6 +29,7 @@ from directranker.encoding.moments import (
     compute_range_per_query,
     merge_moments,
     rescale,
+    share_moments,
 )
 from directranker.encoding.scaling import signed_log
 from directranker.fitted_checks import check_fitted_array
@@ -53,7 +55,8 @@ class AutoTransform(RowTransform):
     - `standard`: everything else.
 
     NaN becomes 0: the mean, or the minimum if the feature is kept as is. `fit` ignores NaN. A feature that
-    is constant or all missing in the training split becomes 0.
+    is constant or all missing in the training split becomes 0. All dimensions of a vector have the same
+    choice, centre and width.
 
     Fitted attributes: `choices_`, one of the names above per feature; `centre_` and `width_`, by which the
     feature or its logarithm is rescaled.
@@ -63,15 +66,25 @@ class AutoTransform(RowTransform):
     ['as is', 'standard']
     """
 
-    def fit(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:  # noqa: ARG002
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,  # noqa: ARG002
+        *,
+        qid: ArrayLike | None = None,
+        kinds: ColumnKinds | None = None,
+    ) -> Self:
         """Choose and fit a transform per feature; `qid` is needed to detect per-query normalisation."""
         table = self._validate(X, reset=True)
-        raw, logarithms, mean_size = _compute_moments_with_logarithms(table)
+        vector = check_kinds(kinds, table.shape[1]).vector
+        raw, logarithms, mean_size = _compute_moments_with_logarithms(table, vector)
         has_heavy_tail = _compute_gain_of_logarithm(raw, logarithms, mean_size) > MIN_GAIN
         is_normalised = np.zeros(table.shape[1], dtype=bool)
         qid = resolve_query_ids(X, qid)
         if qid is not None:
             is_normalised = _detect_query_normalisation(table, group_by_query(qid, n_rows=len(table)))
+            for number in range(vector.max(initial=-1) + 1):
+                is_normalised[vector == number] = is_normalised[vector == number].all()
         conditions = [is_normalised, has_heavy_tail]
         self.choices_ = np.select(conditions, [AS_IS, SIGNED_LOG], STANDARD).tolist()
         self.centre_ = np.select(conditions, [np.zeros_like(raw.mean), logarithms.mean], raw.mean)
@@ -100,7 +113,7 @@ class AutoTransform(RowTransform):
             raise ValueError("choices_ of AutoTransform has an unknown name")
 
 
-def _compute_moments_with_logarithms(table: Table) -> tuple[Moments, Moments, FloatArray]:
+def _compute_moments_with_logarithms(table: Table, vector: IntArray) -> tuple[Moments, Moments, FloatArray]:
     """Compute the moments of features and of their signed logarithms, and the mean |logarithm|."""
 
     def process_block(rows: slice) -> tuple[Moments, Moments, FloatArray]:
@@ -110,8 +123,11 @@ def _compute_moments_with_logarithms(table: Table) -> tuple[Moments, Moments, Fl
         return compute_block_moments(block), compute_block_moments(logarithms), size
 
     raw, logarithms, sizes = zip(*map_row_blocks(process_block, len(table)), strict=True)
-    total = merge_moments(raw)
-    return total, merge_moments(logarithms), np.sum(sizes, axis=0) / np.maximum(total.n_values, 1)
+    total_raw, total_logarithms = (share_moments(merge_moments(each), vector) for each in (raw, logarithms))
+    size = np.sum(sizes, axis=0)
+    for number in range(vector.max(initial=-1) + 1):
+        size[vector == number] = size[vector == number].sum()
+    return total_raw, total_logarithms, size / np.maximum(total_raw.n_values, 1)
 
 
 def _compute_gain_of_logarithm(raw: Moments, logarithms: Moments, mean_size: FloatArray) -> FloatArray:

@@ -26,13 +26,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directranker.arrays import Float32Array, FloatArray
 from directranker.data.checking import locate_non_numeric_column
+from directranker.data.column_kinds import ColumnKinds
 from directranker.encoding.blocks import Table, encode_rows, map_row_blocks
 from directranker.encoding.moments import FLOAT32_MAX
 from directranker.errors import DataError
 from directranker.fitted_checks import check_fitted_inputs
 from directranker.parameters import Constraint, check_parameters
 
-__all__ = ["FeatureTransform", "RowTransform"]
+__all__ = ["FeatureTransform", "RowTransform", "check_kinds"]
 
 
 class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -44,20 +45,39 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 - scikit-learn's name and form
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Fit to the training split; `y` is ignored, and `qid` too unless the transform documents its use."""
-        self._fit(self._validate(X, reset=True))
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,  # noqa: ARG002
+        *,
+        qid: ArrayLike | None = None,  # noqa: ARG002
+        kinds: ColumnKinds | None = None,
+    ) -> Self:
+        """Fit to the training split; `y` is ignored, and `qid` too unless the transform documents its use.
+
+        `kinds` tells which columns are the dimensions of a vector, and which hold codes of categories: only
+        transforms that document it encode categories, others take their codes for numbers.
+        """
+        table = self._validate(X, reset=True)
+        self._fit(table, check_kinds(kinds, table.shape[1]))
         return self
 
     @abstractmethod
     def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Float32Array:
         """Encode rows with the fitted transform."""
 
-    def fit_transform(self, X: ArrayLike, y: object = None, *, qid: ArrayLike | None = None) -> Float32Array:
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        qid: ArrayLike | None = None,
+        kinds: ColumnKinds | None = None,
+    ) -> Float32Array:
         """Fit to the training split and encode it."""
-        return self.fit(X, y, qid=qid).transform(X, qid=qid)
+        return self.fit(X, y, qid=qid, kinds=kinds).transform(X, qid=qid)
 
-    def _fit(self, table: Table) -> None:
+    def _fit(self, table: Table, kinds: ColumnKinds) -> None:
         """Set the fitted attributes; only arrays, numbers, strings and lists, so that they can be saved."""
 
     def _restore(self, state: Mapping[str, object]) -> None:
@@ -98,6 +118,15 @@ class FeatureTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, AB
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def check_kinds(kinds: ColumnKinds | None, n_columns: int) -> ColumnKinds:
+    """Return the kinds of so many columns; None means that all are numbers."""
+    if kinds is None:
+        return ColumnKinds.numbers(n_columns)
+    if kinds.n_categories.shape != (n_columns,) or kinds.vector.shape != (n_columns,):
+        raise ValueError(f"kinds are of {len(kinds.n_categories)} columns, but X has {n_columns}")
+    return kinds
 
 
 class RowTransform(FeatureTransform):

@@ -31,6 +31,7 @@ __all__ = [
     "merge_moments",
     "rescale",
     "scale_queries_to_unit_range",
+    "share_moments",
     "standardise_queries",
 ]
 
@@ -88,6 +89,21 @@ def _merge_pair(left: Moments, right: Moments) -> Moments:
     distance = right.mean - left.mean
     squares = left.squares + right.squares + distance**2 * left.n_values * fraction
     return Moments(n_values, left.mean + distance * fraction, squares)
+
+
+def share_moments(moments: Moments, vector: IntArray) -> Moments:
+    """Give all dimensions of a vector the moments of all its values; −1 in `vector` is a column by itself.
+
+    >>> moments = compute_moments(np.array([[0.0, 4.0, 7.0], [2.0, 6.0, 9.0]]))
+    >>> share_moments(moments, np.array([0, 0, -1])).mean.tolist()
+    [3.0, 3.0, 8.0]
+    """
+    shared = np.array(moments)
+    for number in range(int(vector.max(initial=-1)) + 1):
+        columns = np.flatnonzero(vector == number)
+        merged = merge_moments([Moments(*dimension) for dimension in shared.T[columns]])
+        shared[:, columns] = np.array(merged)[:, None]
+    return Moments(*shared)
 
 
 @compiled

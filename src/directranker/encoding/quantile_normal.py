@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from directranker.arrays import FloatArray, IntArray
 from directranker.compilation import compiled
+from directranker.data.column_kinds import ColumnKinds
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Table
 from directranker.encoding.quantiles import RandomState, compute_quantiles, sample_rows
@@ -69,7 +70,7 @@ class QuantileNormal(RowTransform):
         self.subsample = subsample
         self.random_state = random_state
 
-    def _fit(self, table: Table) -> None:
+    def _fit(self, table: Table, kinds: ColumnKinds) -> None:  # noqa: ARG002
         sample = sample_rows(table, limit=self.subsample, random_state=self.random_state)
         self.references_ = np.linspace(0, 1, min(self.n_quantiles, len(sample)))
         self.quantiles_ = compute_quantiles(sample, len(self.references_))

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from directranker.arrays import Float32Array, FloatArray
+from directranker.data.column_kinds import ColumnKinds
 from directranker.encoding.base import RowTransform
 from directranker.encoding.blocks import Table
-from directranker.encoding.moments import compute_moments, rescale
+from directranker.encoding.moments import compute_moments, rescale, share_moments
 from directranker.fitted_checks import check_fitted_array
 
 __all__ = ["SignedLog", "Standard", "Unchanged", "signed_log"]
@@ -36,7 +37,8 @@ class Standard(RowTransform):
     """Subtract the mean of each feature and divide by its standard deviation over all training rows.
 
     NaN becomes 0, the mean, and is ignored in `fit`. A feature that is constant or all missing in the
-    training split becomes 0.
+    training split becomes 0. The dimensions of a vector have one mean and one deviation, those of all its
+    values, so that their proportions stay.
 
     Fitted attributes: `mean_` and `deviation_`, one value per feature.
 
@@ -44,8 +46,8 @@ class Standard(RowTransform):
     array([3., 0.], dtype=float32)
     """
 
-    def _fit(self, table: Table) -> None:
-        moments = compute_moments(table, self._prepare)
+    def _fit(self, table: Table, kinds: ColumnKinds) -> None:
+        moments = share_moments(compute_moments(table, self._prepare), kinds.vector)
         self.mean_ = moments.mean
         self.deviation_ = moments.deviation
 
@@ -64,7 +66,7 @@ class SignedLog(Standard):
     """Standardise sign(x)·log(1 + |x|): for counts, lengths and other heavy-tailed features.
 
     NaN becomes 0, the mean of the logarithms, and is ignored in `fit`. A feature that is constant or all
-    missing in the training split becomes 0.
+    missing in the training split becomes 0. The dimensions of a vector share one mean and one deviation.
 
     Fitted attributes: `mean_` and `deviation_` of the logarithms, one value per feature.
 

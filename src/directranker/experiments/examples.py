@@ -15,6 +15,7 @@ import numpy as np
 
 from directranker.classification import class_boundaries
 from directranker.data.dataset import RankingDataset
+from directranker.data.feature_groups import FeatureGroups, FeatureValue, read_values
 from directranker.data.folds import Fold
 from directranker.experiments.folder import EXAMPLES, HISTORIES
 from directranker.experiments.protocol import FoldedData
@@ -51,7 +52,7 @@ def write_examples(
     }
     write_json({**origin, "histories": {n: h for n, h in histories.items() if h}}, folder / HISTORIES)
     queries = [query for fold in data.folds for query in _collect_queries(fold, diagnostics)]
-    names = list(data.folds[0].test.feature_names)
+    names = list(FeatureGroups.of(data.folds[0].test.feature_names).names)
     write_json({**origin, "features": names, "queries": queries}, folder / EXAMPLES)
 
 
@@ -75,9 +76,14 @@ def _describe_query(query: RankingDataset) -> dict[str, Any]:
         "documents": names,
         "grades": query.relevance.tolist(),
         "explained": rows,
-        "values": [[float(f"{value:.5g}") if np.isfinite(value) else None for value in row]
-                   for row in query.features[rows].tolist()],
-    }  # fmt: skip
+        "values": [list(map(_to_json, read_values(query, row, query.feature_names))) for row in rows],
+    }
+
+
+def _to_json(value: FeatureValue) -> FeatureValue:
+    if value is None or isinstance(value, str):
+        return value
+    return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
 def _add_boundaries(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from directranker.encoding import TRANSFORMS, FeatureTransform
+from directranker.encoding.category_statistics import CategoryStatistics
 from directranker.rankers.base import Ranker
 from directranker.rankers.contract import ModelText, json_value
 from directranker.rankers.registry import find_ranker_class, find_registered_name
@@ -35,7 +36,10 @@ from directranker.training.records import EpochRecord
 __all__ = ["TREES", "Contents", "decode_estimator", "encode_estimator", "find_class", "json_value"]
 
 TREES = "trees{}.txt"
-TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {one.__name__: one for one in TRANSFORMS.values()}
+TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {
+    **{one.__name__: one for one in TRANSFORMS.values()},
+    CategoryStatistics.__name__: CategoryStatistics,
+}
 RECORDS: dict[str, type[Any]] = {one.__name__: one for one in (EpochRecord, RoundRecord)}
 Entry = dict[str, Any]
 """A JSON object that describes a value or an estimator."""

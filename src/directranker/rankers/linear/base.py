@@ -13,7 +13,6 @@ import numpy as np
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly, split_queries_evenly
-from directranker.description.columns import describe_columns
 from directranker.description.model import Model, Net
 from directranker.encoding import Unchanged
 from directranker.fitted_checks import check_fitted_array
@@ -51,8 +50,7 @@ class LinearRanker(TransformingRanker):
         check_fitted_array(self, "coef_", np.float64, (count_columns(self.transform_),))
 
     def _describe(self) -> Model:
-        columns, n_columns = describe_columns(self.transform_)
-        return Net(self._feature_names(), columns, n_columns, (), self.coef_)
+        return Net(**self._describe_inputs(), layers=(), head=self.coef_)
 
     def _column_contributions(
         self,
@@ -88,7 +86,7 @@ class LinearRanker(TransformingRanker):
         return table
 
     def _scores(self, table: Features, query: IntArray) -> Float32Array:
-        table, transform = as_row_transform(self.transform_, table, query)
+        table, transform = as_row_transform(self.transform_, self._add_statistics(table), query)
         scores = np.empty(len(table), dtype=np.float32)
         for start in range(0, len(table), ROWS_PER_BLOCK):
             rows = slice(start, start + ROWS_PER_BLOCK)

@@ -130,9 +130,11 @@ class ESRank(LinearRanker):
         data, validation = early_stopping_split(
             data, validation, metric, fraction=self.validation_fraction, seed=seed
         )
-        self._fit_transform(data, seed)
+        data = self._fit_transform(data, seed)
         train_split = self._make_split(data, metric)
-        validation_split = None if validation is None else self._make_split(validation, metric)
+        validation_split = None
+        if validation is not None:
+            validation_split = self._make_split(self._add_statistics_to(validation), metric)
         parent = Parent(train_split, compute_initial_weights(self.init, train_split.table, data))
         rounds = Rounds(
             type(self).__name__,

@@ -35,7 +35,9 @@ class MetricOptimizingRanker(LinearRanker):
             seed=seed,
             early_stopping=self.early_stopping,
         )
-        self._fit_transform(data, seed)
+        data = self._fit_transform(data, seed)
         names = getattr(self, "feature_names_in_", ())
         new_split = partial(ScoredSplit, transform=self.transform_, metric=metric, names=names)
-        return new_split(data), None if validation is None else new_split(validation)
+        if validation is None:
+            return new_split(data), None
+        return new_split(data), new_split(self._add_statistics_to(validation))

@@ -133,7 +133,7 @@ class RankSVM(LinearRanker):
     def _fit(self, data: TrainingData, validation: TrainingData | None) -> None:  # noqa: ARG002
         if self.cost not in COSTS:
             raise ValueError(describe_unknown_name("cost", self.cost, COSTS))
-        self._fit_transform(data, as_seed(self.random_state))
+        data = self._fit_transform(data, as_seed(self.random_state))
         rounds = Rounds(type(self).__name__, self.max_iter, progress=self.progress, callbacks=self.callbacks)
         point = self._solve(self._encode_data(data), data, rounds)
         self.coef_, self.gap_ = point.coef, float(point.gap)

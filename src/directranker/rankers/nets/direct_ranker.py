@@ -120,6 +120,8 @@ class DirectRanker(NetRanker):
     ----------
     net_, hidden_layers_, transform_
         The trained net, its widths, and the fitted transform.
+    statistics_
+        The statistics of the labels for each category, where the encoding uses them.
     history_
         The `EpochRecord` of each epoch: cost, metric, learning rate, seconds.
     n_epochs_, best_epoch_, stopped_
@@ -242,7 +244,7 @@ class DirectRanker(NetRanker):
         resolved = stages.resolve(self, data, validation)
         splits = stages.split(self, resolved, data, validation)
         cost = stages.teach(self, resolved, splits)
-        stages.encode(self, resolved, splits)
+        splits = stages.encode(self, resolved, splits)
         net = stages.build(self, resolved, splits)
         result = stages.train(self, resolved, splits, cost, net)
         self.net_ = net

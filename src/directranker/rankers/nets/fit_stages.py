@@ -118,12 +118,17 @@ def teach(ranker: DirectRanker, resolved: ResolvedParameters, splits: Splits) ->
     return replace(resolved.cost, soft_targets=soft_targets, teacher_weight=ranker.teacher_weight)
 
 
-def encode(ranker: DirectRanker, resolved: ResolvedParameters, splits: Splits) -> None:
-    """Select the feature encoding and fit the ranker's `transform_` on the training split."""
+def encode(ranker: DirectRanker, resolved: ResolvedParameters, splits: Splits) -> Splits:
+    """Select the feature encoding and fit the ranker's `transform_` on the training split.
+
+    Return the splits with the statistics of categories where the encoding uses them.
+    """
     encoding = select_encoding(
         ranker, splits.train, splits.stopping, seed=resolved.seed, progress=ranker.progress
     )
-    ranker._fit_transform(splits.train, resolved.seed, encoding)
+    train = ranker._fit_transform(splits.train, resolved.seed, encoding, held_out=splits.stopping)
+    validation = None if splits.validation is None else ranker._add_statistics_to(splits.validation)
+    return replace(splits, train=train, validation=validation)
 
 
 def build(ranker: DirectRanker, resolved: ResolvedParameters, splits: Splits) -> DirectRankerNet:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
-from directranker.description.columns import describe_columns
 from directranker.description.model import Model, Net
 from directranker.metrics import Metric
 from directranker.rankers.finite_scores import saturate
@@ -141,9 +140,8 @@ class NetRanker(TransformingRanker):
     def _describe(self) -> Model:
         from directranker.description.layers import read_layers  # noqa: PLC0415 - slow to import
 
-        columns, n_columns = describe_columns(self.transform_)
         head = self.net_.head.weight.detach().numpy()
-        return Net(self._feature_names(), columns, n_columns, read_layers(self.net_.feature_net), head)
+        return Net(**self._describe_inputs(), layers=read_layers(self.net_.feature_net), head=head)
 
     def _column_contributions(
         self, encoded: FloatArray, pairs: IntArray, n_steps: int
@@ -211,6 +209,7 @@ class NetRanker(TransformingRanker):
         return net.eval()
 
     def _scores(self, table: Features, query: IntArray) -> Float32Array:
+        table = self._add_statistics(table)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._score_in_float32(table, query)
         overflowed = np.flatnonzero(~np.isfinite(scores))

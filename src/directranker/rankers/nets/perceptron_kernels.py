@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from directranker.arrays import Float32Array, FloatArray, IntArray
 from directranker.compilation import compiled
+from directranker.encoding.category_columns import locate_code
 
 __all__ = [
     "TILE",
@@ -45,11 +46,16 @@ class BinTables(NamedTuple):
     """A linear layer on a piecewise-linear encoding, as the contribution of each bin to the outputs.
 
     A value in the bin that begins at an edge adds `filled` + fraction · `weight`. After the edges of all
-    features there is one more entry per feature, for its missing values.
+    features there is one more entry per feature, for its missing values, and then one per column of
+    categories, which adds `filled`.
     """
 
     edges: Float32Array
     edge_offsets: IntArray
+    category_entries: IntArray
+    """The entry of the code −1 and of each code, feature by feature; −1 where there is none."""
+    category_offsets: IntArray
+    """Where the codes of each feature begin in `category_entries`."""
     per_width: FloatArray
     """1 / width of the bin that begins at each edge; 0 for the last edge of a feature."""
     filled: Float32Array
@@ -125,6 +131,8 @@ def _add_bins_numpy(
     rows: Float32Array,
     edges: Float32Array,
     edge_offsets: IntArray,
+    category_entries: IntArray,
+    category_offsets: IntArray,
     per_width: FloatArray,
     filled: Float32Array,
     weight: Float32Array,
@@ -133,6 +141,14 @@ def _add_bins_numpy(
     for feature, values in enumerate(rows.T):
         first, stop = edge_offsets[feature], edge_offsets[feature + 1]
         missing = np.isnan(values)
+        codes = category_entries[category_offsets[feature] : category_offsets[feature + 1]]
+        if len(codes):
+            is_known = (values >= 0) & (values < len(codes) - 1)
+            entry = codes[np.where(is_known, values + 1, 0).astype(np.int64)]
+            entry[missing] = len(edges) + feature
+            counted = np.flatnonzero(entry >= 0)
+            sums[counted] += filled[entry[counted]] + np.float32(0) * weight[entry[counted]]
+            continue
         below = np.where(missing, 0, np.searchsorted(edges[first:stop], values, side="left"))
         counted = np.flatnonzero((below > 0) | missing)
         entry = (first + below - 1)[counted]
@@ -146,6 +162,8 @@ def _add_bins(
     rows: Float32Array,
     edges: Float32Array,
     edge_offsets: IntArray,
+    category_entries: IntArray,
+    category_offsets: IntArray,
     per_width: FloatArray,
     filled: Float32Array,
     weight: Float32Array,
@@ -162,7 +180,15 @@ def _add_bins(
         features = range(first, min(first + n_features_per_block, n_features))
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows[start : start + BLOCK_ROWS]
-            _find_bins(block, features, edges, edge_offsets, per_width, entries, fractions, counts)
+            counts[:] = 0
+            for feature in features:
+                codes, stop = category_offsets[feature], category_offsets[feature + 1]
+                if stop > codes:
+                    _find_categories(
+                        block, feature, category_entries, codes, stop, len(edges), entries, fractions, counts
+                    )
+                else:
+                    _find_bins(block, feature, edges, edge_offsets, per_width, entries, fractions, counts)
             for at in range(len(block)):
                 _add_entries(entries[at], fractions[at], counts[at], filled, weight, sums[start + at])
 
@@ -170,7 +196,7 @@ def _add_bins(
 @compiled
 def _find_bins(
     rows: Float32Array,
-    features: range,
+    feature: int,
     edges: Float32Array,
     edge_offsets: IntArray,
     per_width: FloatArray,
@@ -178,26 +204,45 @@ def _find_bins(
     fractions: Float32Array,
     counts: IntArray,
 ) -> None:
-    """Find the table entries of each row, and the filled fraction of their bins."""
+    """Append the table entry of each row's value, and the filled fraction of its bin."""
     values, below = np.empty(BLOCK_ROWS, np.float32), np.empty(BLOCK_ROWS, np.int32)
     n = len(rows)
-    counts[:] = 0
-    for feature in features:
-        first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+    first, stop = edge_offsets[feature], edge_offsets[feature + 1]
+    for at in range(n):
+        values[at] = rows[at, feature]
+        below[at] = 0
+    for entry in range(first, stop):
+        edge = edges[entry]
         for at in range(n):
-            values[at] = rows[at, feature]
-            below[at] = 0
-        for entry in range(first, stop):
-            edge = edges[entry]
-            for at in range(n):
-                below[at] += values[at] > edge
-        for at in range(n):
-            # An entry that does not count is overwritten by the next feature: cheaper than a branch.
-            entry, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
-            fraction = (np.float64(values[at]) - np.float64(edges[entry])) * per_width[entry]
-            entries[at, count] = len(edges) + feature if missing else entry
-            fractions[at, count] = 0.0 if missing else fraction
-            counts[at] = count + ((below[at] > 0) | missing)
+            below[at] += values[at] > edge
+    for at in range(n):
+        # An entry that does not count is overwritten by the next feature: cheaper than a branch.
+        entry, count, missing = first + max(below[at] - 1, 0), counts[at], np.isnan(values[at])
+        fraction = (np.float64(values[at]) - np.float64(edges[entry])) * per_width[entry]
+        entries[at, count] = len(edges) + feature if missing else entry
+        fractions[at, count] = 0.0 if missing else fraction
+        counts[at] = count + ((below[at] > 0) | missing)
+
+
+@compiled
+def _find_categories(
+    rows: Float32Array,
+    feature: int,
+    category_entries: IntArray,
+    first: int,
+    stop: int,
+    n_edges: int,
+    entries: IntArray,
+    fractions: Float32Array,
+    counts: IntArray,
+) -> None:
+    """Append the table entry of each row's category; `first:stop` are the feature's in `category_entries`."""
+    for at in range(len(rows)):
+        value, count = rows[at, feature], counts[at]
+        entry = n_edges + feature if np.isnan(value) else category_entries[locate_code(value, first, stop)]
+        entries[at, count] = entry
+        fractions[at, count] = 0.0
+        counts[at] = count + (entry >= 0)
 
 
 @compiled

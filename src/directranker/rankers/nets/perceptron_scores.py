@@ -30,7 +30,7 @@ from directranker.arrays import Float32Array, IntArray
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.blocks import encode_rows
 from directranker.encoding.in_context import get_bins
-from directranker.encoding.piecewise_linear import PiecewiseLinear
+from directranker.encoding.piecewise_linear import BIN_ARRAYS, PiecewiseLinear
 from directranker.rankers.nets.layer_functions import ACTIVATIONS, EPSILON, normalise_rows
 from directranker.rankers.nets.perceptron_kernels import (
     TILE,
@@ -164,8 +164,7 @@ def _collect_arrays(weights: Weights, transform: BaseEstimator) -> dict[str, NDA
     bins = get_bins(transform)
     if bins is None:
         return dict(weights)
-    names = ("edges_", "edge_offsets_", "marks_missing_")
-    return {**weights, **{name: getattr(bins, name) for name in names}}
+    return {**weights, **{name: getattr(bins, name) for name in BIN_ARRAYS}}
 
 
 def compute_layer_shapes(
@@ -271,19 +270,27 @@ def _pad_outputs(weight: Float32Array, multiple: int) -> Float32Array:
 
 
 def _build_bin_tables(transform: PiecewiseLinear, weight: Float32Array) -> BinTables:
-    """Build the tables of the first layer; the encoding has a column per bin and per missing-value mark."""
+    """Build the tables of the first layer from the weights of bins, categories and missing values."""
     offsets, edges = transform.edge_offsets_, transform.edges_
-    n_entries = len(edges) + len(offsets) - 1
+    n_entries = len(edges) + len(offsets) - 1 + int(transform.n_category_columns_.sum())
     filled, bin_weight = (allocate_aligned((n_entries, weight.shape[1])) for _ in range(2))
-    per_width, column = np.zeros(n_entries), 0
+    category_entries = np.full(len(transform.category_columns_), -1, dtype=np.int64)
+    per_width, column, entry = np.zeros(n_entries), 0, len(edges) + len(offsets) - 1
     for feature, (first, stop) in enumerate(pairwise(offsets)):
-        n_bins = stop - first - 1
+        n_bins, n_categories = stop - first - 1, transform.n_category_columns_[feature]
         feature_weight = weight[column : column + n_bins]
         filled[first + 1 : stop] = np.cumsum(feature_weight, axis=0, dtype=np.float64)
         bin_weight[first : stop - 1] = feature_weight
         per_width[first : stop - 1] = 1 / np.diff(edges[first:stop].astype(np.float64))
         column += n_bins
+        filled[entry : entry + n_categories] = weight[column : column + n_categories]
+        own_columns = transform._get_category_columns(feature)
+        codes = slice(*transform.category_offsets_[feature : feature + 2])
+        category_entries[codes] = np.where(own_columns >= 0, own_columns + entry, -1)
+        column, entry = column + n_categories, entry + n_categories
         if transform.marks_missing_[feature]:
             filled[len(edges) + feature] = weight[column]
             column += 1
-    return BinTables(edges, offsets, per_width, filled, bin_weight)
+    return BinTables(
+        edges, offsets, category_entries, transform.category_offsets_, per_width, filled, bin_weight
+    )

@@ -134,7 +134,7 @@ class Explorer {
 
   whyTable(ranker, method, contributions, difference) {
     const largest = Math.max(...contributions.map((part) => Math.abs(part.adds)), 1e-12);
-    const format = (value) => (value === null ? "missing" : formatNumber(value));
+    const format = (value) => (value === null ? "missing" : typeof value === "string" ? value : formatNumber(value));
     const rows = contributions.map((part) => element("tr", {},
       element("th", { scope: "row", class: "feature", title: part.values ? `${part.name}: ${part.values.map(format).join(" vs. ")}` : part.name }, part.name,
         part.values ? element("span", { class: "quiet" }, ` ${part.values.map(format).join(" / ")}`) : null),
