@@ -54,7 +54,7 @@ def _write_vocabulary(values: tuple[str, ...], at: int, name: str) -> str:
         if b"\0" in text[:-1]:
             raise ExportError(
                 f"category {value[:50]!r} of {name!r} has a NUL character, which ends a string in C; remove "
-                "it from the data and train again, or score with directranker"
+                "it from the data and train again, or export to 'onnx'"
             )
     starts = list(accumulate(map(len, texts), initial=0))[:-1]
     return "\n".join(

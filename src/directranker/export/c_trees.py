@@ -75,7 +75,9 @@ def _write_sets(model: Trees) -> str:
         format_array("int", "set_start", np.cumsum([0, *map(len, sets)])),
         format_array("int", "set_codes", np.concatenate(sets)),
     ]
-    return "\n".join(arrays) + """
+    return (
+        "\n".join(arrays)
+        + """
 
 static int is_in_set(double code, int set) {
     int low = set_start[set], high = set_start[set + 1] - 1;
@@ -86,3 +88,4 @@ static int is_in_set(double code, int set) {
     }
     return 0;
 }"""
+    )

@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 from directranker.arrays import Features, IntArray
 from directranker.data.categories import decode, encode_values
 from directranker.data.dataset import RankingDataset
-from directranker.description.model import Model
+from directranker.description.columns import Indicators
+from directranker.description.model import Model, Trees
 from directranker.errors import ExportError
 
 __all__ = [
     "Documents",
     "Values",
+    "check_vocabularies",
     "get_category_names",
     "get_number_names",
     "refuse_categories",
@@ -55,6 +57,20 @@ def refuse_categories(model: Model, program: str) -> None:
             f"feature {name!r} is categorical, and {program} scores numbers only; export to 'onnx' or 'c', "
             "or train on numbers in its place, such as a mean label per value of past data"
         )
+
+
+def check_vocabularies(model: Model) -> None:
+    """Raise unless all look-ups have as many codes as their vocabulary; a file may contain anything."""
+    if isinstance(model, Trees):
+        return
+    groups = [group for group in model.columns if isinstance(group, Indicators)]
+    sizes = [
+        *((int(group.features[0]), len(group.column_of_code)) for group in groups),
+        *((lookup.feature, len(lookup.values)) for lookup in model.derived),
+    ]
+    for feature, size in sizes:
+        if size != len(model.categories.get(feature, ())):
+            raise ExportError(f"feature {feature} is encoded for {size} categories, which it does not have")
 
 
 @dataclass(frozen=True)
@@ -95,9 +111,7 @@ class Documents:
             column = pa.chunked_array([pa.array(values.tolist(), pa.large_string())])
             table[:, feature], categories[name] = encode_values(column, name)
         names = model.feature_names
-        return RankingDataset(
-            table, np.zeros(n_rows), self.offsets, query_ids, names, categories=categories
-        )
+        return RankingDataset(table, np.zeros(n_rows), self.offsets, query_ids, names, categories=categories)
 
     def change_categories(self, model: Model, *, has_null: bool) -> Documents:
         """Return some of the documents with missing values, and with values that are not in a vocabulary.
@@ -114,7 +128,9 @@ class Documents:
                 known = self.values[row, column] or unseen
                 others = [unseen, f"{known} ", known[:-1] or unseen, *[None] * may_miss]
                 rows += [row] * len(others)
-                changed += [(*self.values[row, :column], one, *self.values[row, column + 1 :]) for one in others]
+                changed += [
+                    (*self.values[row, :column], one, *self.values[row, column + 1 :]) for one in others
+                ]
         rows.append(0)
         changed.append(tuple(map(_make_unseen, vocabularies)))
         values = np.empty((len(rows), n_columns), dtype=object)

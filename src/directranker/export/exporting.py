@@ -40,7 +40,7 @@ from directranker.description.model import Model
 from directranker.errors import ExportError
 from directranker.export.c import compile_and_score, find_c_compiler, write_c
 from directranker.export.c_source import to_identifier
-from directranker.export.categories import Documents
+from directranker.export.categories import Documents, check_vocabularies
 from directranker.export.elasticsearch import write_elasticsearch
 from directranker.export.engines import score_elasticsearch, score_solr
 from directranker.export.onnx import score_onnx, write_onnx
@@ -100,6 +100,7 @@ def export_ranker(
     check_writable_parent(Path(path))
     data = _read_rows(ranker, rows)
     model = ranker._describe()
+    check_vocabularies(model)
     export = TARGETS[to](model, to_identifier(name or Path(path).name))
     documents = Documents.read(data, ranker._validate_features(data, reset=False), model)
     parity = _verify(ranker, export, model, documents)
@@ -135,9 +136,7 @@ def _verify(ranker: Ranker, export: Export, model: Model, documents: Documents) 
     by = f"{export.checked_by}, with unseen and missing categories,"
     changed = documents.change_categories(model, has_null=export.has_null)
     of_changed = _compare(ranker, replace(export, checked_by=by), model, changed)
-    return replace(
-        parity, largest_difference=max(parity.largest_difference, of_changed.largest_difference)
-    )
+    return replace(parity, largest_difference=max(parity.largest_difference, of_changed.largest_difference))
 
 
 def _compare(ranker: Ranker, export: Export, model: Model, documents: Documents) -> Parity:

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from directranker.arrays import Features, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.training.data import TrainingData
 from directranker.training.interrupts import run_interruptibly
 
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["build_dataset", "call_lightgbm", "number_missing_categories", "split_long_queries"]
+__all__ = [
+    "build_dataset",
+    "call_lightgbm",
+    "normalise_weights",
+    "number_missing_categories",
+    "split_long_queries",
+]
 
 Result = TypeVar("Result")
 
@@ -56,9 +62,7 @@ def build_dataset(
 
         def __getitem__(self, index: Any) -> Features:
             is_row = isinstance(index, int | np.integer)
-            rows = number_missing_categories(
-                data.table[order[[index] if is_row else index]], n_categories
-            )
+            rows = number_missing_categories(data.table[order[[index] if is_row else index]], n_categories)
             return rows[0] if is_row else rows
 
     if reference is None:
@@ -116,3 +120,11 @@ def split_long_queries(data: TrainingData, seed: int) -> TrainingData:
         offsets=np.concatenate(offsets),
         query_weight=None if data.query_weight is None else data.query_weight[queries],
     )
+
+
+def normalise_weights(data: TrainingData) -> FloatArray | None:
+    """Return the weight of each document, scaled to mean 1, since LightGBM bounds their sums; else None."""
+    if not data.is_weighted:
+        return None
+    weight = data.weight_of_rows
+    return weight / float(weight.mean())

@@ -43,6 +43,7 @@ from directranker.rankers.rounds import RoundRecord, Rounds
 from directranker.rankers.trees.boosting import (
     build_dataset,
     call_lightgbm,
+    normalise_weights,
     number_missing_categories,
     split_long_queries,
 )
@@ -175,9 +176,9 @@ class LambdaMART(Ranker):
         colsample_bytree: float = 0.5,
         reg_lambda: float = 0.0,
         max_bin: int = 255,
-        cat_smooth: float = 10.0,
+        cat_smooth: float = 30.0,
         cat_l2: float = 10.0,
-        max_cat_threshold: int = 32,
+        max_cat_threshold: int = 8,
         min_data_per_group: int = 100,
         early_stopping: bool = True,
         patience: int = 50,
@@ -252,7 +253,7 @@ class LambdaMART(Ranker):
         import lightgbm  # noqa: PLC0415 - slow to import
 
         codes, gains = encode_labels(data.relevance)
-        weight = _normalise_weights(data)
+        weight = normalise_weights(data)
         pair_weight = resolve_pair_weight(self.pair_weight, metric)
         options, objective = build_objective(pair_weight, data, metric, weight=weight, gains=gains)
         parameters = {**self._lightgbm_parameters(seed), **options}
@@ -375,14 +376,6 @@ class LambdaMART(Ranker):
 def _count_threads(n_jobs: int | None) -> int:
     N_JOBS.check("n_jobs", n_jobs)
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
-
-
-def _normalise_weights(data: TrainingData) -> FloatArray | None:
-    """Return the weight of each document, scaled to mean 1, since LightGBM bounds their sums; else None."""
-    if not data.is_weighted:
-        return None
-    weight = data.weight_of_rows
-    return weight / float(weight.mean())
 
 
 def _first_queries(data: TrainingData, max_documents: int) -> IntArray:

@@ -90,7 +90,9 @@ class TreeText:
             for node in np.flatnonzero(by_set):
                 codes = get_category_set(tree, int(node))
                 if len(codes) and codes[-1] > n_categories[features[node]]:
-                    raise ValueError(f"tree {at} has category {codes[-1]}, which feature {features[node]} lacks")
+                    raise ValueError(
+                        f"tree {at} has category {codes[-1]}, which feature {features[node]} lacks"
+                    )
 
 
 def get_category_set(tree: dict[str, Any], node: int) -> IntArray:
