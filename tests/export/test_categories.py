@@ -24,14 +24,14 @@ from directranker.export.onnx import score_onnx, write_onnx
 from directranker.rankers import AdaRank, DirectRanker, Ensemble, LambdaMART, Ranker, RankSVM
 
 TREES: dict[str, Any] = {
-    "n_estimators": 15, "cat_smooth": 1, "min_data_per_group": 5, "min_child_samples": 5, "early_stopping": False,
-    "random_state": 0,
+    "n_estimators": 15, "cat_smooth": 1, "min_data_per_group": 5, "min_child_samples": 5,
+    "early_stopping": False, "random_state": 0,
 }  # fmt: skip
 NET: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "hidden_layers": (6, 40), "teacher": None}
 HOSTILE = [
     "Acme", "acme", "Acme ", " Acme", 'quo"te', "it's", "back\\slash", "new\nline", "tab\t", "*/ int x; /*",
-    "??/", "%s%n", '"); system("true"); ("', "#define x", "Ünïcode", "第五班", "🏇", "e\u0301", "\u00e9", "0", "-1",
-    "nan", "unseen", "\r\n", "\x01\x7f", "a" * 5000, "a" * 5001, "A7/A7", "\ufeff", "//", "\u2028",
+    "??/", "%s%n", '"); system("true"); ("', "#define x", "Ünïcode", "第五班", "🏇", "e\u0301", "\u00e9", "0",
+    "-1", "nan", "unseen", "\r\n", "\x01\x7f", "a" * 5000, "a" * 5001, "A7/A7", "\ufeff", "//", "\u2028",
 ]  # fmt: skip
 NAMES = ["price", 'brand "*/', "größe\n", "features", "categories", "scores"]
 
@@ -175,7 +175,9 @@ def test_empty_string(data: RankingDataset, tmp_path: Path) -> None:
         export_ranker(ranker, tmp_path / f"a-{to}", to=to, rows=rows)
     ranker.fit(rows)
     export_ranker(ranker, tmp_path / "b-c", to="c", rows=rows)
-    with pytest.raises(ExportError, match=r"has the empty string as a category, and row \d+ is missing.*to 'c'"):
+    with pytest.raises(
+        ExportError, match=r"has the empty string as a category, and row \d+ is missing.*to 'c'"
+    ):
         export_ranker(ranker, tmp_path / "b-onnx", to="onnx", rows=rows)
     full = with_values(data, {"Acme": ""}).select(
         [
@@ -222,7 +224,9 @@ def test_undefined_behaviour_in_c(data: RankingDataset, tmp_path: Path) -> None:
         '    printf("%d", scores[0] == scores[0] && scores[1] == scores[1]);\n    return 0;\n}\n'
     )
     flags = ["-std=c99", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    done = subprocess.run([compiler, *flags, "m.c", "main.c", "-o", "main", "-lm"], cwd=tmp_path / "out", check=False)
+    done = subprocess.run(
+        [compiler, *flags, "m.c", "main.c", "-o", "main", "-lm"], cwd=tmp_path / "out", check=False
+    )
     if done.returncode:
         pytest.skip("no sanitisers")
     run = subprocess.run(["./main"], cwd=tmp_path / "out", capture_output=True, text=True, check=True)
@@ -233,7 +237,9 @@ def test_undefined_behaviour_in_c(data: RankingDataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ranker", [LambdaMART(**TREES), RankSVM(transform="standard")])
 def test_engines_refuse_categories(to: str, ranker: Ranker, data: RankingDataset, tmp_path: Path) -> None:
     ranker.fit(data)
-    with pytest.raises(ExportError, match=r"is categorical, and .* scores numbers only; export to 'onnx' or 'c'"):
+    with pytest.raises(
+        ExportError, match=r"is categorical, and .* scores numbers only; export to 'onnx' or 'c'"
+    ):
         export_ranker(ranker, tmp_path / "out", to=to, rows=data)
 
 

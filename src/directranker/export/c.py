@@ -146,7 +146,7 @@ def _to_strings(categories: Values) -> ctypes.Array[ctypes.c_char_p]:
     for at, text in enumerate(texts):
         if text is not None and b"\0" in text:
             raise ExportError(
-                f"row {at // categories.shape[1]} has a category with a NUL character, which ends a string in "
-                "C; give rows without it"
+                f"row {at // categories.shape[1]} has a category with a NUL character, which ends a string "
+                "in C; give rows without it"
             )
     return (ctypes.c_char_p * len(texts))(*texts)

@@ -1,9 +1,9 @@
-"""Categories in C: the code of a string by binary search in its vocabulary, and numbers by code.
+r"""Categories in C: the code of a string by binary search in its vocabulary, and numbers by code.
 
 Values are written as arrays of bytes, never as string literals, so no value can become code.
 
 >>> print(format_comment('brand */ int x; /*'))
-brand \\u002a\\u002f int x\\u003b \\u002f\\u002a
+brand \u002a\u002f int x\u003b \u002f\u002a
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def write_document(model: Model) -> str:
             f"{unseen} : derived_{at}[(int){code}];"
         )
     return (
-        "\n".join(constants)
-        + f"\n\n{_FIND_CODE}\n\nstatic void read_document(const float *features, const char *const *categories, "
-        "float *document) {\n" + "\n".join(lines) + "\n}"
+        "\n".join(constants) + f"\n\n{_FIND_CODE}\n\nstatic void read_document("
+        "const float *features, const char *const *categories, float *document) {\n"
+        + "\n".join(lines)
+        + "\n}"
     )
 
 

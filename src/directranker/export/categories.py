@@ -4,9 +4,9 @@
 >>> model = Trees(("price", "brand"), (), {1: ("Acme", "Zeta")})
 >>> get_number_names(model), get_category_names(model)
 (('price',), ('brand',))
->>> refuse_categories(model, "Solr")
+>>> refuse_categories(model, "Solr")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-directranker.errors.ExportError: feature 'brand' is categorical, and Solr scores numbers only; export to 'onnx' or 'c', or train on numbers in its place, such as a mean label per value of past data
+directranker.errors.ExportError: feature 'brand' is categorical, and Solr scores numbers only; export to ...
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Documents:
         rows, changed = [], []
         for column, vocabulary in enumerate(vocabularies):
             unseen, may_miss = _make_unseen(vocabulary), has_null or "" not in vocabulary
-            for row in chosen:
+            for row in chosen.tolist():
                 known = self.values[row, column] or unseen
                 others = [unseen, f"{known} ", known[:-1] or unseen, *[None] * may_miss]
                 rows += [row] * len(others)
@@ -139,12 +139,13 @@ class Documents:
 
     def check_empty_strings(self, model: Model) -> None:
         """Raise where a column has missing values, and the empty string as a category, too."""
+        assert self.values is not None  # noqa: S101 - the model has categories
         for column, feature in enumerate(sorted(model.categories)):
-            is_missing = np.equal(self.values[:, column], None)  # type: ignore[index]
-            if "" in model.categories[feature] and is_missing.any():
+            is_missing = [value is None for value in self.values[:, column]]
+            if "" in model.categories[feature] and any(is_missing):
                 raise ExportError(
                     f"feature {model.feature_names[feature]!r} has the empty string as a category, and row "
-                    f"{int(np.argmax(is_missing))} is missing, which ONNX also writes as an empty string; "
+                    f"{is_missing.index(True)} is missing, which ONNX also writes as an empty string; "
                     "replace one of them in the data and train again, or export to 'c'"
                 )
 

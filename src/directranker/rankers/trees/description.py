@@ -43,7 +43,7 @@ def _describe_tree(numbers: dict[str, Any], n_categories: IntArray) -> Tree:
     missing_left = np.where(decision & MISSING_NAN, decision & DEFAULT_LEFT != 0, threshold >= 0)
     sets: list[IntArray | None] = [None] * len(decision)
     for node in np.flatnonzero(decision & CATEGORICAL):
-        codes, n_codes = get_category_set(numbers, node), n_categories[integers["split_feature"][node]]
+        codes, n_codes = get_category_set(numbers, int(node)), n_categories[integers["split_feature"][node]]
         sets[node] = codes[codes < n_codes]
         missing_left[node] = n_codes in codes  # a missing category has the code after the last one
     return Tree(

@@ -124,7 +124,7 @@ def parse_trees(text: str) -> TreeText:
 
 
 def load_booster(text: str, n_categories: IntArray | None = None) -> lightgbm.Booster:
-    """Check the text and load it into a LightGBM booster; `n_categories` has 0 for numbers, by default all."""
+    """Check the text and load it into a LightGBM booster; `n_categories` is 0 for numbers, by default all."""
     import lightgbm  # noqa: PLC0415 - slow to import
 
     trees = parse_trees(text)
