@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directranker.arrays import BoolArray, IntArray
+from directranker.arrays import IntArray
 from directranker.compilation import compiled
 from directranker.data.column_kinds import ColumnKinds
 from directranker.data.grouping import Grouping
@@ -25,12 +25,13 @@ __all__ = [
     "CategoryColumns",
     "assign_columns",
     "count_codes",
-    "find_varying_queries",
     "fit_category_columns",
     "locate_code",
+    "varies_within_queries",
 ]
 
-MIN_VARYING_QUERIES = 0.1  # of the queries of two rows or more; else a net could only memorise queries
+MIN_COVERED = 0.2  # of the rows by columns of their own; else columns of the most frequent values add noise
+MIN_VARYING_QUERIES = 0.5  # of the queries of two rows or more; else a net could only memorise queries
 
 
 class CategoryColumns(NamedTuple):
@@ -49,12 +50,11 @@ def fit_category_columns(
     columns, n_columns = np.full(offsets[-1], -1, dtype=np.int64), np.zeros(len(offsets) - 1, dtype=np.int64)
     for feature in np.flatnonzero(kinds.is_categorical):
         codes = table[:, feature]
-        varies = find_varying_queries(codes, grouping)
-        if varies.sum() < max(1, MIN_VARYING_QUERIES * len(varies)):
-            continue
         counts = count_codes(codes, int(kinds.n_categories[feature]))
         of_codes, n = assign_columns(counts, min_count=min_count, max_columns=max_columns)
-        if n + bool(np.isnan(codes).any()) > 1:  # one column alone would be the same for all documents
+        n_in_columns = int(counts[of_codes[1:] != of_codes[0]].sum())
+        is_covered = n_in_columns >= MIN_COVERED * counts.sum()
+        if n + bool(np.isnan(codes).any()) > 1 and is_covered and varies_within_queries(codes, grouping):
             columns[offsets[feature] : offsets[feature + 1]], n_columns[feature] = of_codes, n
     return CategoryColumns(columns, offsets, n_columns)
 
@@ -84,20 +84,20 @@ def assign_columns(counts: IntArray, *, min_count: int, max_columns: int) -> tup
     return columns, len(frequent) + has_rare
 
 
-def find_varying_queries(codes: Table, grouping: Grouping) -> BoolArray:
-    """Whether each query of at least two rows has different codes; missing is a code, too.
+def varies_within_queries(codes: Table, grouping: Grouping) -> bool:
+    """Whether at least half of the queries of two rows or more have different codes; missing is one, too.
 
     >>> from directranker.data.grouping import group_by_query
     >>> queries = group_by_query([7, 7, 8, 8, 9], n_rows=5)
-    >>> find_varying_queries(np.array([1.0, np.nan, 2.0, 2.0, 5.0]), queries)
-    array([ True, False])
+    >>> varies_within_queries(np.array([1.0, np.nan, 2.0, 2.0, 5.0]), queries)
+    True
     """
     rows = slice(None) if grouping.order is None else grouping.order
     filled, sizes = np.where(np.isnan(codes), -2, codes)[rows], np.diff(grouping.offsets)
     starts = grouping.offsets[:-1][sizes > 0]
     lowest, highest = (extreme.reduceat(filled, starts) for extreme in (np.minimum, np.maximum))
-    varies: BoolArray = (lowest < highest)[sizes[sizes > 0] > 1]
-    return varies
+    varies = (lowest < highest)[sizes[sizes > 0] > 1]
+    return bool(varies.sum() >= max(1, MIN_VARYING_QUERIES * len(varies)))
 
 
 @compiled

@@ -29,6 +29,7 @@ from directranker.data.column_kinds import ColumnKinds
 from directranker.data.grouping import group_by_query
 from directranker.encoding.base import FeatureTransform, check_kinds
 from directranker.encoding.blocks import Table
+from directranker.encoding.category_columns import assign_columns, varies_within_queries
 from directranker.fitted_checks import check_fitted_array
 from directranker.parameters import SEED, above, check_parameters, integer
 
@@ -44,12 +45,13 @@ class CategoryStatistics(FeatureTransform):
     Parameters
     ----------
     append
-        Keep the codes, and append statistics, but only of features that have many rare values and few new
-        ones: more than a fifth of the training rows have a value of fewer than `min_count` rows, and at least
-        nine tenths of held-out rows have a value that the training rows have. Otherwise the statistic
+        Keep the codes, and append statistics, but only of features that vary within most queries and have
+        many rare values and few new ones: more than a fifth of the training rows have a rare value, and at
+        least nine tenths of held-out rows have a value that the training rows have. Otherwise the statistic
         replaces the codes of all categorical features.
-    min_count
-        See `append`.
+    min_count, max_categories
+        A value is rare if it has fewer than `min_count` rows, or is not among the `max_categories` most
+        frequent ones.
     prior
         The number of rows with a statistic of 0 that is added to each value.
     random_state
@@ -70,15 +72,23 @@ class CategoryStatistics(FeatureTransform):
 
     _rules = {  # noqa: RUF012 - as in the base
         "min_count": integer(1),
+        "max_categories": integer(1),
         "prior": above(0),
         "random_state": SEED,
     }
 
     def __init__(
-        self, *, append: bool = False, min_count: int = 20, prior: float = 20.0, random_state: int = 0
+        self,
+        *,
+        append: bool = False,
+        min_count: int = 20,
+        max_categories: int = 128,
+        prior: float = 20.0,
+        random_state: int = 0,
     ) -> None:
         self.append = append
         self.min_count = min_count
+        self.max_categories = max_categories
         self.prior = prior
         self.random_state = random_state
 
@@ -163,10 +173,13 @@ class CategoryStatistics(FeatureTransform):
         for feature in np.flatnonzero(kinds.is_categorical):
             n_categories = int(kinds.n_categories[feature])
             positions = _find_positions(table[rows, feature], n_categories)
-            varies = _find_varying_rows(positions, grouping.offsets)
             new = None if held_out is None else _find_positions(held_out[:, feature], n_categories)
-            if self.append and not (varies.any() and self._is_useful(positions, grouping.offsets, new)):
+            if self.append and not (
+                varies_within_queries(table[:, feature], grouping)
+                and self._has_rare_and_known_values(positions, grouping.offsets, new)
+            ):
                 continue
+            varies = _find_varying_rows(positions, grouping.offsets)
             totals, ordered = _accumulate(
                 positions,
                 np.where(varies, deviations, 0.0) * weights,
@@ -186,11 +199,13 @@ class CategoryStatistics(FeatureTransform):
         self.statistic_offsets_ = np.cumsum([0, *map(len, statistics)], dtype=np.int64)
         return table, in_order
 
-    def _is_useful(self, positions: IntArray, offsets: IntArray, held_out: IntArray | None) -> bool:
+    def _has_rare_and_known_values(
+        self, positions: IntArray, offsets: IntArray, held_out: IntArray | None
+    ) -> bool:
         """Whether a feature has many rare values and few new ones; see `append`."""
-        counts = np.bincount(positions)
-        is_rare = (positions > 1) & (counts[positions] < self.min_count)
-        if is_rare.mean() <= MIN_RARE:
+        counts = np.bincount(positions, minlength=2)
+        columns, _ = assign_columns(counts[2:], min_count=self.min_count, max_columns=self.max_categories)
+        if counts[2:][columns[1:] == columns[0]].sum() <= MIN_RARE * len(positions):
             return False
         if held_out is not None and len(held_out):
             is_known = np.append(counts, np.zeros(held_out.max() + 1, dtype=np.int64))[held_out] > 0

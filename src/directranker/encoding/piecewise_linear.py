@@ -70,7 +70,7 @@ class BinnedTransform(FeatureTransform):
         n_bins: int = 16,
         *,
         min_category_count: int = 20,
-        max_categories: int = 1000,
+        max_categories: int = 128,
         subsample: int | None = 100_000,
         random_state: RandomState = 0,
     ) -> None:
@@ -140,8 +140,9 @@ class PiecewiseLinear(BinnedTransform, RowTransform):
     has a column of its own, `brand=Acme`, 1 for the value and 0 otherwise; at most the `max_categories` most
     frequent values have. All other values share the column `brand[rare]`, and so do values that the training
     split does not have. Missing values have `brand[missing]` if the training split has some. A code without a
-    column fills none. A feature that is constant within nine of ten queries has no columns: it says nothing
-    about the order of their documents, but a net could memorise queries by it.
+    column fills none. A feature that is constant within most queries has no columns: it says nothing about
+    the order of their documents, but a net could memorise queries by it. Nor has one whose frequent values
+    are less than a fifth of the rows.
 
     Fitted attributes: the bin edges of feature j are `edges_[edge_offsets_[j]:edge_offsets_[j + 1]]`;
     `marks_missing_[j]` is True if it has a column for missing values. For categories,

@@ -25,7 +25,7 @@ from directranker.arrays import BoolArray, Float32Array
 from directranker.compilation import compiled, compiled_fastmath, get_n_threads, run_in_parallel, split_evenly
 from directranker.encoding.filled_bins import FilledBins
 
-__all__ = ["add_bin_products", "compute_bin_gradient"]
+__all__ = ["add_bin_products", "compute_bin_gradient", "store_by_column"]
 
 BLOCK_OUTPUTS = 256  # per block, so that the weights of a feature's bins stay in the L1 cache
 BLOCK_ROWS = 32  # per block, so that their sums stay in the L1 cache
@@ -49,18 +49,34 @@ def add_bin_products(bins: FilledBins, weight: Tensor, sums: Tensor) -> Tensor:
 
 
 def compute_bin_gradient(bins: FilledBins, gradient: Tensor, n_columns: int) -> Tensor:
-    """Return the gradient of the weight, (n_outputs, n_columns), given the gradient of the sums."""
-    reached, filled = (torch.zeros(n_columns, gradient.shape[1]) for _ in range(2))
+    """Return the gradient of the weight, (n_outputs, n_columns), given the gradient of the sums.
+
+    Its memory is by column, as `store_by_column` stores the weight.
+    """
+    # Memory that NumPy never touches costs nothing: categories have no bin below them.
+    reached, filled = (np.zeros((n_columns, gradient.shape[1]), dtype=np.float32) for _ in range(2))
     bin_indices, fractions, row_gradients = bins.columns, bins.fractions, gradient.numpy()
+    is_alone = bins.is_first & np.append(bins.is_first[1:], True)
 
     def accumulate(start: int, stop: int) -> None:
         _accumulate_bin_gradients(
-            bin_indices, fractions, bins.is_first, row_gradients, reached.numpy(), filled.numpy(), start, stop
+            bin_indices, fractions, bins.is_first, is_alone, row_gradients, reached, filled, start, stop
         )
 
     run_in_parallel(accumulate, split_evenly(bin_indices.shape[1], _choose_n_parts(bin_indices, gradient)))
-    _accumulate_lower_bins(reached.numpy(), bins.is_first, filled.numpy())
-    return filled.T.contiguous()
+    _accumulate_lower_bins(reached, bins.is_first, filled)
+    return torch.from_numpy(filled).T
+
+
+def store_by_column(weight: torch.nn.Parameter) -> None:
+    """Store the memory of a weight (n_outputs, n_columns) column by column, so that no step transposes it.
+
+    >>> weight = torch.nn.Parameter(torch.ones(2, 3))
+    >>> store_by_column(weight)
+    >>> weight.shape, weight.stride()
+    (torch.Size([2, 3]), (1, 2))
+    """
+    weight.data = weight.data.T.contiguous().T
 
 
 def _choose_n_parts(bin_indices: BinIndices, sums: Tensor) -> int:
@@ -128,13 +144,17 @@ def _accumulate_bin_gradients(
     bin_indices: BinIndices,
     fractions: Float32Array,
     starts: BoolArray,
+    is_alone: BoolArray,
     gradient: Float32Array,
     reached: Float32Array,
     filled: Float32Array,
     first_feature: int,
     last_feature: int,
 ) -> None:
-    """Add each row's gradient to `reached`, and times the filled fraction to `filled`, at its bins."""
+    """Add each row's gradient to `reached`, and times the filled fraction to `filled`, at its bins.
+
+    A column that is alone, such as that of a category, has no other bins that it fills.
+    """
     n_rows, n_outputs = gradient.shape
     for left in range(0, n_outputs, BLOCK_OUTPUTS):
         right = min(left + BLOCK_OUTPUTS, n_outputs)
@@ -143,8 +163,12 @@ def _accumulate_bin_gradients(
                 column, fraction = bin_indices[row, feature], fractions[row, feature]
                 if fraction == 0 and starts[column]:  # no bin is filled
                     continue
-                slope = gradient[row, left:right]
-                reached_out, filled_out = reached[column, left:right], filled[column, left:right]
+                slope, filled_out = gradient[row, left:right], filled[column, left:right]
+                if is_alone[column]:
+                    for output in range(right - left):
+                        filled_out[output] += fraction * slope[output]
+                    continue
+                reached_out = reached[column, left:right]
                 for output in range(right - left):
                     reached_out[output] += slope[output]
                     filled_out[output] += fraction * slope[output]

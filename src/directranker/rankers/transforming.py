@@ -135,7 +135,8 @@ class TransformingRanker(Ranker):
         unfitted = as_transform(self._transform if transform is None else transform)
         statistics = CategoryStatistics(random_state=seed)
         if isinstance(unfitted, BinnedTransform):
-            statistics.set_params(append=True, min_count=unfitted.min_category_count)
+            rare = {"min_count": unfitted.min_category_count, "max_categories": unfitted.max_categories}
+            statistics.set_params(append=True, **rare)
         data = self._fit_statistics(data, statistics, held_out)
         sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
         kinds = {"kinds": data.kinds} if isinstance(unfitted, FeatureTransform) else {}

@@ -23,6 +23,7 @@ from directranker.data.grouping import compute_query_means
 from directranker.errors import TrainingWarning, warn_caller
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_over_queries
+from directranker.nn.bin_layer import store_by_column
 from directranker.nn.training_pass import Scorer, make_training_scorer
 from directranker.nn.workspace import Workspace
 from directranker.training.batches import Batch, Batches
@@ -195,6 +196,8 @@ class _Training:
 
     def __post_init__(self) -> None:
         options = self.options
+        if self.features.are_bins:
+            store_by_column(next(self.net.parameters()))
         self.optimizer = make_optimizer(
             options.optimizer,
             self.net.parameters(),
@@ -232,6 +235,7 @@ class _Training:
     def run(self, checkpoint: Checkpoint | None) -> TrainingResult:
         if checkpoint is not None:
             self.state, self.best = checkpoint.restore(self.net, self.optimizer)
+            _match_layouts(self.optimizer)
         self.last_good = _copy_weights(self.net)
         stopped: Stopped | None = None
         options = self.options
@@ -356,7 +360,17 @@ class _Training:
             )
         if weights is not None:
             self.net.load_state_dict(weights)
+        for parameter in self.parameters:
+            parameter.data = parameter.data.contiguous()
         self.net.eval()
+
+
+def _match_layouts(optimizer: torch.optim.Optimizer) -> None:
+    """Store the state of each parameter in the order of the parameter's memory, as optimisers expect it."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if torch.is_tensor(value) and value.shape == parameter.shape:
+                state[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def _copy_weights(net: torch.nn.Module) -> Tensors:

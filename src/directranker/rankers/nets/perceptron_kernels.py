@@ -61,7 +61,8 @@ class BinTables(NamedTuple):
     filled: Float32Array
     """The summed weights of all bins below the edge, (n_entries, n_outputs), or those of a missing value."""
     weight: Float32Array
-    """The weights of the bin that begins at the edge; 0 where there is none."""
+    """The weights of the bin that begins at the edge, 0 where there is none; and a last row of zeros, for all
+    other entries."""
 
 
 def allocate_aligned(shape: tuple[int, ...]) -> Float32Array:
@@ -147,14 +148,15 @@ def _add_bins_numpy(
             entry = codes[np.where(is_known, values + 1, 0).astype(np.int64)]
             entry[missing] = len(edges) + feature
             counted = np.flatnonzero(entry >= 0)
-            sums[counted] += filled[entry[counted]] + np.float32(0) * weight[entry[counted]]
+            sums[counted] += filled[entry[counted]] + np.float32(0)
             continue
         below = np.where(missing, 0, np.searchsorted(edges[first:stop], values, side="left"))
         counted = np.flatnonzero((below > 0) | missing)
         entry = (first + below - 1)[counted]
         fraction = (values[counted].astype(np.float64) - edges[entry]) * per_width[entry]
         entry[missing[counted]], fraction[missing[counted]] = len(edges) + feature, 0.0
-        sums[counted] += filled[entry] + fraction.astype(np.float32)[:, None] * weight[entry]
+        slope = weight[np.minimum(entry, len(edges))]
+        sums[counted] += filled[entry] + fraction.astype(np.float32)[:, None] * slope
 
 
 @compiled
@@ -255,7 +257,7 @@ def _add_entries(
     sums: Float32Array,
 ) -> None:
     """Add four entries per pass, so that the sums are read and written less often."""
-    whole = count - count % 4
+    whole, n_edges = count - count % 4, len(weight) - 1
     for at in range(0, whole, 4):
         fraction_0, fraction_1, fraction_2, fraction_3 = (
             fractions[at],
@@ -263,17 +265,17 @@ def _add_entries(
             fractions[at + 2],
             fractions[at + 3],
         )
-        base_0, slope_0 = filled[entries[at]], weight[entries[at]]
-        base_1, slope_1 = filled[entries[at + 1]], weight[entries[at + 1]]
-        base_2, slope_2 = filled[entries[at + 2]], weight[entries[at + 2]]
-        base_3, slope_3 = filled[entries[at + 3]], weight[entries[at + 3]]
+        base_0, slope_0 = filled[entries[at]], weight[min(entries[at], n_edges)]
+        base_1, slope_1 = filled[entries[at + 1]], weight[min(entries[at + 1], n_edges)]
+        base_2, slope_2 = filled[entries[at + 2]], weight[min(entries[at + 2], n_edges)]
+        base_3, slope_3 = filled[entries[at + 3]], weight[min(entries[at + 3], n_edges)]
         for output in range(len(sums)):
             so_far = sums[output] + (base_0[output] + fraction_0 * slope_0[output])
             so_far += base_1[output] + fraction_1 * slope_1[output]
             so_far += base_2[output] + fraction_2 * slope_2[output]
             sums[output] = so_far + (base_3[output] + fraction_3 * slope_3[output])
     for at in range(whole, count):
-        base, slope, fraction = filled[entries[at]], weight[entries[at]], fractions[at]
+        base, slope, fraction = filled[entries[at]], weight[min(entries[at], n_edges)], fractions[at]
         for output in range(len(sums)):
             sums[output] += base[output] + fraction * slope[output]
 

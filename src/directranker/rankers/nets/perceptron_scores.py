@@ -273,9 +273,9 @@ def _build_bin_tables(transform: PiecewiseLinear, weight: Float32Array) -> BinTa
     """Build the tables of the first layer from the weights of bins, categories and missing values."""
     offsets, edges = transform.edge_offsets_, transform.edges_
     n_entries = len(edges) + len(offsets) - 1 + int(transform.n_category_columns_.sum())
-    filled, bin_weight = (allocate_aligned((n_entries, weight.shape[1])) for _ in range(2))
+    filled, bin_weight = (allocate_aligned((n, weight.shape[1])) for n in (n_entries, len(edges) + 1))
     category_entries = np.full(len(transform.category_columns_), -1, dtype=np.int64)
-    per_width, column, entry = np.zeros(n_entries), 0, len(edges) + len(offsets) - 1
+    per_width, column, entry = np.zeros(len(edges)), 0, len(edges) + len(offsets) - 1
     for feature, (first, stop) in enumerate(pairwise(offsets)):
         n_bins, n_categories = stop - first - 1, transform.n_category_columns_[feature]
         feature_weight = weight[column : column + n_bins]
