@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
@@ -83,9 +84,14 @@ class TransformingRanker(Ranker):
 
     def _fit_transform(self, data: TrainingData, seed: int, transform: BaseEstimator = None) -> None:
         """Fit `transform_` on the training split: the given transform, or the parameter."""
-        sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
-        unfitted = self._transform if transform is None else transform
-        self.transform_ = as_transform(unfitted).fit(sample, qid=query)
+        sample = data.sample_queries(MAX_FITTED_DOCUMENTS, seed)
+        unfitted = as_transform(
+            self._transform if transform is None else transform,
+            names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
+            categories=getattr(self, "categories_", None),
+        )
+        labels = {"y": sample.relevance} if "y" in signature(unfitted.fit).parameters else {}
+        self.transform_ = unfitted.fit(sample.features, qid=sample.query_of_row, **labels)
 
 
 def count_columns(transform: BaseEstimator) -> int:
