@@ -1,7 +1,8 @@
 """Features as the pandas frame that they were read from, with the values of categories instead of their codes.
 
-scikit-learn's transformers select columns by name and encode categories from their values. Categories are
-strings in columns of objects, and NaN where missing; those that were read from numbers are numbers again.
+scikit-learn's transformers select columns by name and encode categories from their values. Columns of
+categories have the type `category`, as in `RankingDataset.to_frame`, with NaN where a value is missing. Those
+that were read from whole numbers, such as ids, are whole numbers again.
 
 >>> features = np.array([[1, 0.5], [np.nan, 2], [-1, 3]], np.float32)
 >>> frame = build_feature_frame(features, ("brand", "price"), {"brand": ("acme", "zeta")})
@@ -18,9 +19,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from directranker.arrays import Features
+from directranker.arrays import Features, Float32Array
 from directranker.data.checking import as_feature_names
 from directranker.data.dataset import RankingDataset
 
@@ -45,36 +45,23 @@ def build_feature_frame(
         raise ImportError(
             "transformers of tables with names need pandas; pip install 'directranker[pandas]'"
         ) from None
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, Any] = {}
     for index, name in enumerate(names):
         column = features[:, index]
-        if name in categories:
-            values = categories[name]
-            are_numbers = name in ids and all(map(INTEGER.fullmatch, values))
-            columns[name] = _decode_numbers(column, values) if are_numbers else _decode(column, values)
-        else:
-            columns[name] = column
+        columns[name] = _decode(column, categories[name], name in ids) if name in categories else column
     return pd.DataFrame(columns, copy=False)
 
 
-def _decode(codes: NDArray[np.float32], values: Sequence[str]) -> NDArray[Any]:
-    """Return the strings of codes; NaN is the last entry of the look-up, the unseen value the one before."""
-    lookup = np.array([*values, UNSEEN_VALUE, np.nan], dtype=object)
-    missing, n_values = np.isnan(codes), len(values)
-    indices = np.where(missing, n_values + 1, codes).astype(np.int64)
-    decoded: NDArray[Any] = lookup[np.where(indices < 0, n_values, indices)]
-    return decoded
+def _decode(codes: Float32Array, values: Sequence[str], are_ids: bool) -> Any:
+    """Return a pandas categorical; a code that is not in the vocabulary becomes a category of its own."""
+    import pandas as pd  # noqa: PLC0415 - optional
 
-
-def _decode_numbers(codes: NDArray[np.float32], values: Sequence[str]) -> NDArray[Any]:
-    """Return the numbers of codes: integers, or float64 where one is missing or unseen."""
-    known = codes >= 0
-    numbers = np.array(values, dtype=np.int64)
-    if known.all():
-        return np.asarray(numbers[codes.astype(np.int64)])
-    decoded = np.full(len(codes), np.nan)
-    decoded[known] = numbers[codes[known].astype(np.int64)]
-    return decoded
+    n_values, is_unseen = len(values), codes < 0
+    indices = np.where(np.isnan(codes), -1, np.where(is_unseen, n_values, codes)).astype(np.int64)
+    if are_ids and not is_unseen.any() and all(map(INTEGER.fullmatch, values)):
+        return pd.Categorical.from_codes(indices, categories=np.array(values, dtype=np.int64))
+    known = [*values, UNSEEN_VALUE] if is_unseen.any() else list(values)
+    return pd.Categorical.from_codes(indices, categories=pd.Index(known, dtype=object))
 
 
 def has_own_names(data: RankingDataset) -> bool:

@@ -27,11 +27,12 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
-from directranker.arrays import Features, Float32Array, FloatArray
+from directranker.arrays import Features, Float32Array
 from directranker.data.feature_frames import build_feature_frame
 from directranker.encoding.base import FeatureTransform, RowTransform
+from directranker.encoding.blocks import Table
 
-__all__ = ["QueryAdapter", "RowAdapter", "adapt_transformer", "takes_qid"]
+__all__ = ["QueryAdapter", "RowAdapter", "adapt_transformer", "is_routed", "takes_qid"]
 
 BLOCK_ROWS = 4096  # rows that a transformer encodes at a time
 MAX_BLOCK_BYTES = 64 << 20  # of their dense encoding
@@ -105,7 +106,7 @@ class _Adapter(FeatureTransform):
         self.n_columns_out_ = int(self._call(self.transformer_.transform, first, qid=one_query).shape[1])
         return self
 
-    def _call(self, method: Any, table: Features, *labels: object, qid: ArrayLike | None = None) -> Any:
+    def _call(self, method: Any, table: Table, *labels: object, qid: ArrayLike | None = None) -> Any:
         """Call a method of the transformer with features of the form that it expects."""
         rows: Any = table.astype(np.float32, copy=False)
         if self.names:
@@ -113,7 +114,9 @@ class _Adapter(FeatureTransform):
         if qid is not None and takes_qid(method):
             return method(rows, *labels, qid=qid)
         with config_context(enable_metadata_routing=True):
-            return method(rows, *labels, **({"qid": qid} if qid is not None and _routes_qid(method) else {}))
+            if qid is not None and is_routed(method, "qid"):
+                return method(rows, *labels, qid=qid)
+        return method(rows, *labels)
 
     def _restore(self, state: Mapping[str, object]) -> None:
         super()._restore(state)
@@ -141,7 +144,7 @@ class RowAdapter(_Adapter, RowTransform):
         """Encode rows block by block; `qid` is ignored."""
         return self._encode(self._validate(X, reset=False))
 
-    def _encode(self, block: Features | FloatArray) -> Float32Array:
+    def _encode(self, block: Table) -> Float32Array:
         rows = block.astype(np.float32, copy=False)
         size = self.block_rows_
         if size == ANY_SIZE:
@@ -162,7 +165,7 @@ class RowAdapter(_Adapter, RowTransform):
     def _n_columns_out(self) -> int:
         return int(self.n_columns_out_)
 
-    def _find_block_rows(self, table: Features) -> int:
+    def _find_block_rows(self, table: Table) -> int:
         rng = np.random.default_rng(0)
         rows = table[np.sort(rng.permutation(len(table))[:N_TESTED])].astype(np.float32)
         alone = np.concatenate([self._encode_block(row[None], padded_to=0) for row in rows])
@@ -216,11 +219,12 @@ def _is_elementwise(transformer: BaseEstimator) -> bool:
     return isinstance(transformer, RowTransform) or module.startswith(ELEMENTWISE_MODULES)
 
 
-def _routes_qid(method: Any) -> bool:
+def is_routed(method: Any, name: str) -> bool:
+    """Whether the method's estimator, or one within it, requests this by scikit-learn's metadata routing."""
     owner = method.__self__
     if not hasattr(owner, "get_metadata_routing"):
         return False
-    return bool(owner.get_metadata_routing().consumes(method.__name__, ["qid"]))
+    return bool(owner.get_metadata_routing().consumes(method.__name__, [name]))
 
 
 def _to_dense(encoded: Any) -> Float32Array:

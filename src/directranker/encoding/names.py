@@ -65,6 +65,8 @@ def as_transform(
         raise TypeError(
             f"transform is {transform!r}; give one of {names} or a transformer with fit and transform"
         )
-    if isinstance(transform, FeatureTransform) or (takes_qid(transform.fit) and takes_qid(transform.transform)):
+    if isinstance(transform, FeatureTransform) or (
+        takes_qid(transform.fit) and takes_qid(transform.transform)
+    ):
         return clone(transform)
     return adapt_transformer(transform, names=names, categories=categories or {})
