@@ -125,6 +125,13 @@ class _Adapter(FeatureTransform):
         n_columns = getattr(self, "n_columns_out_", None)
         if type(n_columns) is not int or n_columns < 0:
             raise ValueError(f"n_columns_out_ is {n_columns!r}; expected a number of columns")
+        names, categories = self.names, self.categories or {}
+        are_names = len(names) in (0, self.n_features_in_) and all(isinstance(one, str) for one in names)
+        if not are_names or not set(categories) <= set(names):
+            raise ValueError("names and categories of a transform do not match its features")
+        if not all(isinstance(value, str) for values in categories.values() for value in values):
+            raise ValueError("a category of a transform is not a string")
+        self.transformer = clone(self.transformer_)
 
 
 class RowAdapter(_Adapter, RowTransform):

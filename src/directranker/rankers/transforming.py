@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import map_columns_to_features
 from directranker.encoding import InContext, Unchanged, as_transform
+from directranker.encoding.adapters import QueryAdapter
 from directranker.encoding.base import FeatureTransform, RowTransform
 from directranker.encoding.blocks import map_row_blocks
 from directranker.errors import DataError
@@ -98,6 +99,8 @@ def count_columns(transform: BaseEstimator) -> int:
     """Return the number of columns of a fitted transform; a user's transformer encodes a row of zeros."""
     if isinstance(transform, RowTransform):
         return transform._n_columns_out()
+    if isinstance(transform, QueryAdapter):
+        return int(transform.n_columns_out_)
     row = np.zeros((1, transform.n_features_in_), dtype=np.float32)
     return int(transform.transform(row).shape[1])
 
