@@ -28,6 +28,7 @@ __all__ = [
     "check_class_labels",
     "check_finite",
     "check_fractions",
+    "densify",
     "locate_non_numeric_column",
     "make_read_only",
 ]
@@ -65,6 +66,23 @@ def as_features(X: Table, *, names: Sequence[str] = ()) -> Features:
                 "rescale the column"
             )
     return features
+
+
+def densify(X: Table) -> Any:
+    """Return a sparse matrix as a dense float32 array, and anything else unchanged.
+
+    >>> from scipy.sparse import csr_array
+    >>> densify(csr_array([[0.0, 2.0]]))
+    array([[0., 2.]], dtype=float32)
+    """
+    if not hasattr(X, "toarray") or X.dtype.kind not in "biuf":
+        return X
+    try:
+        with np.errstate(over="ignore"):
+            return X.astype(np.float32).toarray()
+    except (MemoryError, ValueError):
+        size = f"{X.shape[0]} rows of {X.shape[1]} features, {X.shape[0] * X.shape[1] * 4 / 1e9:.0f} GB"
+        raise DataError(f"{size} as a dense array, do not fit in memory; make fewer columns") from None
 
 
 def check_finite(

@@ -79,7 +79,7 @@ class Plan:
         self.example_queries = {
             name: select_example_queries(fold.test, n_examples) for name, fold in self.folds.items()
         }
-        named = _index_by_name("ranker", [(entry.name, entry) for entry in entries])
+        self.entries = named = _index_by_name("ranker", [(entry.name, entry) for entry in entries])
         self.candidates = {
             name: tuple(expand_grid(entry.ranker, entry.grid)) for name, entry in named.items()
         }

@@ -31,7 +31,6 @@ from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.model_selection.candidates import Grid, expand_grid, sample_candidates, validate_grids
 from directranker.model_selection.cross_validation import CrossValidation, evaluate_candidates, split_queries
 from directranker.model_selection.digests import compute_digest, describe
-from directranker.model_selection.fitting import fit_by_query
 from directranker.model_selection.halving import search_by_halving
 from directranker.model_selection.jobs import QuerySubset, configure_ranker
 from directranker.model_selection.metric_targets import adapt_to_metrics
@@ -41,6 +40,7 @@ from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, build_cv_results, select_best_candidate
 from directranker.model_selection.store import JobStore
 from directranker.parameters import instance_of, integer, or_none
+from directranker.rankers.pipelines import fit_by_query
 from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import raise_interrupts
 
