@@ -15,9 +15,8 @@ import pytest
 
 from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
-from directranker.data.formats import read_dataset
-from directranker.data.streaming import stream_dataset, stream_parquet
-from directranker.data.tabular import read_parquet, write_parquet
+from directranker.data.formats import read_dataset, stream_dataset
+from directranker.data.parquet_files import read_parquet, stream_parquet, write_parquet
 from directranker.errors import DataError
 
 from hostile_parquet import N_ROWS, ROLES, arrow_columns, as_parquet, crafted_tables, mutate, with_column

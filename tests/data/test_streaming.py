@@ -11,7 +11,8 @@ import pytest
 
 from directranker import DataError, LetorError, RankingDataset, concatenate, example_dataset, write_letor
 from directranker.data import streaming
-from directranker.data.streaming import stream_dataset, stream_letor
+from directranker.data.formats import stream_dataset
+from directranker.data.streaming import stream_letor
 
 
 @pytest.fixture(scope="module")
