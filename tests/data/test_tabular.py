@@ -154,7 +154,7 @@ def test_errors_name_the_row_of_the_file_in_every_block(
 def test_objects_other_than_tables_raise() -> None:
     with pytest.raises(TypeError, match="list is not a table"):
         RankingDataset.from_frame([1, 2])
-    with pytest.raises(DataError, match="give it one type"):
+    with pytest.raises(DataError, match="give the column one type"):
         RankingDataset.from_frame(pd.DataFrame({"qid": [1, "a"], "relevance": [0, 1], "a": [1.0, 2.0]}))
     with pytest.raises(ValueError, match="frame kind 'dask'"):
         example().to_frame("dask")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import (
     AsJson,
     DataPath,
@@ -34,6 +35,7 @@ __all__ = ["tune"]
 MAX_SHOWN = 10
 
 
+@takes_columns()
 def tune(
     data: DataPath,
     grid: Annotated[
@@ -51,6 +53,8 @@ def tune(
             readable=False, metavar="FOLDER", help="Output folder for the best model.", show_default=False
         ),
     ],
+    *,
+    columns: ColumnOptions,
     ranker: RankerName = "DirectRanker",
     settings: Annotated[
         list[str],
@@ -94,7 +98,7 @@ def tune(
     estimator = entry.make()
     estimator.set_params(**parse_settings(settings, estimator))
     values = parse_grid_options(grid, ranker, estimator)
-    dataset = read_data(data)
+    dataset = read_data(data, options=columns.make_options(), data_format=columns.data_format)
     store = out.with_name(f"{out.name}.jobs.sqlite")
     with exit_on_interrupt(f"finished jobs are kept in {store}"), progress_bar(f"tuning {ranker}") as report:
         found = grid_search(

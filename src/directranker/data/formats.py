@@ -28,7 +28,8 @@ from directranker.data.files import ForwardOnlyFile, Progress, ignore_progress
 from directranker.data.json_lines import JsonLinesFormat
 from directranker.data.letor_format import LetorFormat
 from directranker.data.parquet_files import ParquetFormat
-from directranker.data.parts import Parts, find_parts, is_pattern
+from directranker.data.parts import Parts
+from directranker.data.patterns import find_files, is_pattern
 from directranker.data.read_options import ReadOptions, WriteOptions
 from directranker.data.sources import COMPRESSIONS, DataSource
 from directranker.data.storage import is_saved_dataset
@@ -91,36 +92,51 @@ def _split_extensions(path: Path) -> tuple[str, str]:
 
 
 def read_dataset(
-    path: str | Path, *, options: ReadOptions | None = None, progress: Progress = ignore_progress
+    path: str | Path,
+    *,
+    options: ReadOptions | None = None,
+    file_format: str | None = None,
+    progress: Progress = ignore_progress,
 ) -> RankingDataset:
-    """Read a data set in any format."""
+    """Read a data set in any format, by default the one of the path's extension."""
     path = Path(path)
     if path.is_dir() and is_saved_dataset(path):
         return RankingDataset.load(path)
-    file_format = _find_format(path)
-    return file_format.read(DataSource.of(path), options or ReadOptions(), progress)
+    return _find_reader(path, file_format).read(DataSource.of(path), options or ReadOptions(), progress)
 
 
 def stream_dataset(
-    path: str | Path, *, options: ReadOptions | None = None, progress: Progress = ignore_progress
+    path: str | Path,
+    *,
+    options: ReadOptions | None = None,
+    file_format: str | None = None,
+    progress: Progress = ignore_progress,
 ) -> Iterator[RankingDataset]:
     """Yield pieces of a data set in any format, in the order of the input."""
     path = Path(path)
     if path.is_dir() and is_saved_dataset(path):
         yield from stream_saved(RankingDataset.load(path), progress)
         return
-    file_format = _find_format(path)
-    yield from file_format.stream(DataSource.of(path), options or ReadOptions(), progress)
+    reader = _find_reader(path, file_format)
+    yield from reader.stream(DataSource.of(path), options or ReadOptions(), progress)
 
 
-def _find_format(path: Path) -> Reader:
-    """Return the format of a file, of a folder of parts or of a pattern."""
+def _check_format(name: str) -> None:
+    if name not in FORMATS:
+        raise ValueError(describe_unknown_name("format", name, list(FORMATS)))
+
+
+def _find_reader(path: Path, file_format: str | None) -> Reader:
+    """Return the format of a file, or the parts of a folder or of a pattern."""
+    if file_format is not None:
+        _check_format(file_format)
     if path.is_file() or not (path.is_dir() or is_pattern(path)):
         if not path.exists():
             raise FileNotFoundError(f"{path} does not exist")
-        return FORMATS[detect_format(path)]
-    parts = [part for part in find_parts(path) if has_known_extension(part)]
-    formats = {detect_format(part) for part in parts}
+        found = file_format or detect_format(path)
+        return FORMATS["letor" if found == "folder" else found]  # without an extension, such as a pipe
+    parts = [part for part in find_files(path) if file_format or has_known_extension(part)]
+    formats = {file_format or detect_format(part) for part in parts}
     if not parts and is_pattern(path):
         raise FileNotFoundError(f"{path} matches no file of a known format")
     if len(formats) > 1:
@@ -146,8 +162,8 @@ def open_stream(
     file: BinaryIO, *, name: str, file_format: str | None = None
 ) -> tuple[FileFormat, DataSource]:
     """Return the format of a stream and its source."""
-    if file_format is not None and file_format not in FORMATS:
-        raise ValueError(describe_unknown_name("format", file_format, list(FORMATS)))
+    if file_format is not None:
+        _check_format(file_format)
     text = ForwardOnlyFile(file, RECOGNISED_BYTES)
     found = file_format or recognise_format(text.start)
     return FORMATS[found], DataSource(name, file=io.BufferedReader(text))

@@ -5,8 +5,7 @@ Parts are read in the order of their names. Each has the columns of the first on
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,24 +21,7 @@ from directranker.data.sources import DataSource
 from directranker.data.table_stream import TableStream
 from directranker.errors import DataError
 
-__all__ = ["Parts", "find_parts", "is_pattern"]
-
-
-def is_pattern(path: Path) -> bool:
-    """Whether a path is a pattern of file names rather than the name of a file.
-
-    >>> is_pattern(Path("parts/*.csv")), is_pattern(Path("parts/1.csv"))
-    (True, False)
-    """
-    return glob.has_magic(str(path)) and not path.exists()
-
-
-def find_parts(path: Path) -> list[Path]:
-    """Return the files of a folder or of a pattern, sorted; hidden files are not parts."""
-    found: Iterable[Path] = path.iterdir()
-    if is_pattern(path):
-        found = map(Path, glob.iglob(str(path)))  # noqa: PTH207 - the pattern may be absolute
-    return [part for part in sorted(found) if part.is_file() and not part.name.startswith((".", "_"))]
+__all__ = ["Parts"]
 
 
 @dataclass(frozen=True)

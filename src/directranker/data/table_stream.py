@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from directranker.data.column_roles import ColumnRoles
+from directranker.data.column_roles import ColumnRoles, name_column_in_errors
 from directranker.data.vectors import fix_list_sizes
 
 __all__ = ["BLOCK_ROWS", "TableStream", "regroup_queries", "stream_table"]
@@ -50,7 +50,8 @@ def regroup_queries(stream: TableStream, query: str | None) -> Iterator[pa.Table
     """
     held: list[pa.RecordBatch] = []  # the rows of a query that may continue in the next batch
     for batch in stream.batches:
-        last = 0 if query is None else _find_last_query(batch.column(query))
+        with name_column_in_errors(str(query)):
+            last = 0 if query is None else _find_last_query(batch.column(query))
         is_new = held and query is not None and _starts_new_query(held[-1], batch, query)
         if held and (is_new or last):
             ready = held if is_new else [*held, batch.slice(0, last)]
@@ -74,6 +75,8 @@ def _find_last_query(ids: pa.Array) -> int:
     if len(ids) < 2:
         return 0
     values = ids.dictionary_decode() if pa.types.is_dictionary(ids.type) else ids
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())  # which Arrow can compare
     changes = pc.not_equal(values[1:], values[:-1]).fill_null(True)
     found = pc.indices_nonzero(changes)
     return int(found[-1].as_py()) + 1 if len(found) else 0

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directranker.arrays import FloatArray
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
@@ -116,7 +117,12 @@ def run_request(
         "convention": request.convention,
     }
     threshold = None if request.threshold == "none" else request.threshold
-    data = open_folds(request.data, threshold=threshold, n_folds=request.folds)
+    data = open_folds(
+        request.data,
+        threshold=threshold,
+        n_folds=request.folds,
+        columns=ColumnRoles(**request.columns),
+    )
     plan = Plan(entries, data.folds, **protocol)
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_request(request, folder, command=command)

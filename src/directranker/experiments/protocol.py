@@ -17,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import SPLITS, Fold, read_fold, read_folds
-from directranker.data.formats import read_dataset
+from directranker.data.formats import ReadOptions, read_dataset
 from directranker.errors import DataError
 from directranker.experiments.known_sets import KnownDataset, identify_dataset
 
@@ -44,17 +45,26 @@ class FoldedData:
 
 
 def open_folds(
-    path: str | Path, *, threshold: float | str | None = "known", n_folds: int = 5, random_state: int = 0
+    path: str | Path,
+    *,
+    threshold: float | str | None = "known",
+    n_folds: int = 5,
+    random_state: int = 0,
+    columns: ColumnRoles | None = None,
 ) -> FoldedData:
     """Read a folder of folds, or read any data set and split it into `n_folds` folds.
 
     `threshold` is the lowest label that counts as relevant; `"known"` uses the paper's threshold for a known
-    data set and 1 for others; None keeps the labels and all queries.
+    data set and 1 for others; None keeps the labels and all queries. `columns` are those of a table.
     """
     path = Path(path)
     known = identify_dataset(path)
     given = _read_given_folds(path)
-    folds = given or make_folds(read_dataset(path), n_folds=n_folds, random_state=random_state)
+    if given:
+        folds = given
+    else:
+        data = read_dataset(path, options=ReadOptions(columns=columns or ColumnRoles()))
+        folds = make_folds(data, n_folds=n_folds, random_state=random_state)
     cut = _resolve_threshold(threshold, known)
     is_published = known is not None and known.is_complete and len(given) == 5 and cut == known.threshold
     return FoldedData(
