@@ -59,8 +59,9 @@ class ColumnRoles:
 
     def __post_init__(self) -> None:
         for role in ("features", "categorical", "drop", "compare_vectors"):
-            if isinstance(names := getattr(self, role), list):  # as JSON has it
-                object.__setattr__(self, role, tuple(names))
+            if isinstance(names := getattr(self, role), list | tuple):  # lists, as JSON has them
+                plain = (tuple(name) if isinstance(name, list) else name for name in names)
+                object.__setattr__(self, role, tuple(plain))
         if not isinstance(self.dates, str):
             object.__setattr__(self, "dates", _pair_dates(self.dates))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +85,7 @@ class CsvFormat(TableFormat):
                 yield self._read_whole(source, layout, progress)
                 return
             file = io.BufferedReader(text, layout.block_bytes)
-            batches = self._read_batches(file, layout)
+            batches = _check_query_ids(self._read_batches(file, layout), layout.query)
             schema = pa.schema([pa.field(name, dtype) for name, dtype in layout.types.items()])
             yield TableStream(schema, _report(batches, raw, source.size, progress))
 
@@ -114,7 +114,10 @@ class CsvFormat(TableFormat):
         roles = options.columns
         texts = [roles.query, roles.document, *roles.categorical, *options.texts]
         forced = {name: pa.string() for name in texts if name is not None}
-        first = self._read_sample(sample, forced)
+        try:
+            first = self._read_sample(sample, forced)
+        except pa.ArrowInvalid as error:
+            raise DataError(_describe_error(format_in_one_line(error), Layout([], {}, None, 0))) from None
         names = first.schema.names
         named = pa.schema([field for field in first.schema if field.name])
         resolved = roles.resolve(named, need_labels=need_labels)
@@ -155,7 +158,7 @@ class CsvFormat(TableFormat):
                     pass  # raises with the number of the row, which several threads do not know
             raise
         progress(source.size, source.size)
-        return TableStream(table.schema, table.to_batches(), table.num_rows)
+        return TableStream(table.schema, _check_query_ids(table.to_batches(), layout.query), table.num_rows)
 
     def _read_batches(self, file: Any, layout: Layout) -> Iterator[pa.RecordBatch]:
         import pyarrow.csv as pc  # noqa: PLC0415 - slow to import
@@ -186,8 +189,11 @@ def _settle_type(
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     inferred = first.schema.field(name).type
+    if pa.types.is_binary(inferred):
+        raise DataError(f"column {name!r} holds text that is not UTF-8; convert the file to UTF-8")
     if name == columns.query:
-        values = first.column(name).drop_null()
+        values = first.column(name)
+        values = values.filter(pc.not_equal(values, ""))
         is_number = pc.all(pc.match_substring_regex(values, WHOLE_NUMBER)).as_py()
         return pa.int64() if is_number else pa.string()
     if name == columns.document:
@@ -205,6 +211,22 @@ def _convert_options(layout: Layout) -> ConvertOptions:
     return pc.ConvertOptions(column_types=layout.types, include_columns=list(layout.types))
 
 
+def _check_query_ids(batches: Iterable[pa.RecordBatch], query: str | None) -> Iterator[pa.RecordBatch]:
+    """Raise where a query id is empty, which Arrow reads as text of no letters."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
+
+    row = 0
+    for batch in batches:
+        if query is not None and pa.types.is_string(batch.schema.field(query).type):
+            empty = pc.index(batch.column(query), "").as_py()
+            if empty >= 0:
+                raise DataError(
+                    f"the query id in row {row + empty}, column {query!r}, is missing; give every row one"
+                )
+        yield batch
+        row += batch.num_rows
+
+
 def _report(
     batches: Iterator[pa.RecordBatch], raw: ForwardOnlyFile, size: int, progress: Progress
 ) -> Iterator[pa.RecordBatch]:
@@ -216,7 +238,8 @@ def _report(
 
 def _describe_error(message: str, layout: Layout) -> str:
     """Name the row and the column of an error of Arrow."""
-    if found := MISFIT.search(message):
+    found = MISFIT.search(message)
+    if found and layout.names:
         name, value = layout.names[int(found[1])], found[3]
         row = None if found[2] is None else int(found[2]) - HEADER_ROWS
         if name == layout.query:

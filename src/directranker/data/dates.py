@@ -115,6 +115,7 @@ def _to_timestamps(values: pa.Array, name: str, first_row: int) -> pa.Array:
 def _parse_texts(texts: pa.Array, name: str, first_row: int) -> pa.Array:
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
+    texts = texts.cast(pa.large_string())  # Arrow cannot compare all kinds of text
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
     has_zone = pc.match_substring_regex(texts, ZONE)
     missing = pa.scalar(None, texts.type)

@@ -11,6 +11,7 @@ RankingDataset(2 documents, 2 queries, 1 feature)
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -86,12 +87,15 @@ def _to_polars(table: pa.Table) -> Any:
     return polars.from_arrow(table)
 
 
-def _to_arrow_table(frame: object) -> pa.Table:
+def _to_arrow_table(frame: Any) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     if not hasattr(frame, "__arrow_c_stream__"):
         raise TypeError(f"{type(frame).__name__} is not a table; give a pandas, polars or pyarrow table")
     if hasattr(frame, "iloc"):  # pandas; its index is not data
+        if not frame.columns.is_unique:
+            name = frame.columns[frame.columns.duplicated()][0]
+            raise DataError(f"there are several columns {name!r}; rename all but one")
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -102,16 +106,24 @@ def _to_arrow_table(frame: object) -> pa.Table:
 def _describe_mixed_types(frame: Any) -> str | None:
     """Describe the first value of a pandas frame that has another type than those before it."""
     for name in frame.columns:
-        values = frame[name].dropna()
-        kinds = [type(value) for value in values] if values.dtype == object else []
-        row = next((row for row, kind in enumerate(kinds) if kind is not kinds[0]), None)
+        if frame[name].dtype != object:
+            continue
+        values, known = frame[name].to_numpy(), frame[name].notna().to_numpy()
+        rows = np.flatnonzero(known).tolist()
+        kinds = {row: _name_kind(values[row]) for row in rows}
+        row = next((row for row in rows if kinds[row] != kinds[rows[0]]), None)
         if row is not None:
-            position = int(frame.index.get_indexer_for(values.index[row : row + 1])[0])
             return (
-                f"column {name!r} holds {values.iloc[row]!r} in row {position}, a {kinds[row].__name__}, but "
-                f"{kinds[0].__name__} before; give the column one type"
+                f"column {name!r} holds {values[row]!r} in row {row}, a {kinds[row]}, but {kinds[rows[0]]} "
+                "before; give the column one type"
             )
     return None
+
+
+def _name_kind(value: object) -> str:
+    """Name the type of a value; Arrow converts whole numbers and fractions to one type."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return "number" if is_number else type(value).__name__
 
 
 def build_dataset(
