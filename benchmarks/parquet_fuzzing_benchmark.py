@@ -27,9 +27,9 @@ import pyarrow as pa
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "data"))
 from directranker import DataError, example_dataset
-from directranker.data.formats import read_dataset
-from directranker.data.streaming import stream_dataset
-from directranker.data.tabular import Layout, write_parquet
+from directranker.data.formats import read_dataset, stream_dataset
+from directranker.data.parquet_files import write_parquet
+from directranker.data.tabular import Layout
 
 from hostile_parquet import ROLES, arrow_columns, as_parquet, crafted_tables, mutate, with_column
 from measuring import describe_machine

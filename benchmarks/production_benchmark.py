@@ -60,7 +60,7 @@ import sys, time
 import lightgbm
 from pathlib import Path
 from directranker.data.ranking_files import open_ranking_writer
-from directranker.data.streaming import stream_dataset
+from directranker.data.formats import stream_dataset
 from directranker.ranking import rank_pieces
 class Trees:
     def __init__(self, path):

@@ -15,12 +15,12 @@ from .data.inspection import inspect_fold as inspect_fold
 from .data.letor import parse_letor as parse_letor
 from .data.letor import read_letor as read_letor
 from .data.letor.writing import write_letor as write_letor
+from .data.parquet_files import read_parquet as read_parquet
+from .data.parquet_files import write_parquet as write_parquet
 from .data.synthetic import GaussianClasses as GaussianClasses
 from .data.synthetic import example_dataset as example_dataset
 from .data.synthetic import make_synthetic as make_synthetic
 from .data.synthetic import noisy_labels as noisy_labels
-from .data.tabular import read_parquet as read_parquet
-from .data.tabular import write_parquet as write_parquet
 from .encoding import AutoTransform as AutoTransform
 from .encoding import InContext as InContext
 from .encoding import PiecewiseLinear as PiecewiseLinear

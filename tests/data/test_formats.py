@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from directranker.data.dataset import RankingDataset
 from directranker.data.letor import parse_letor, read_letor
 from directranker.data.letor.writing import write_letor
-from directranker.data.tabular import read_parquet, write_parquet
+from directranker.data.parquet_files import read_parquet, write_parquet
 from directranker.errors import DataError
 
 from format_cases import example, names_in
@@ -94,7 +94,7 @@ from pathlib import Path
 from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.letor.writing import write_letor
-from directranker.data.tabular import write_parquet
+from directranker.data.parquet_files import write_parquet
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 data = RankingDataset.from_arrays(np.random.default_rng(0).normal(size=(50_000, 8)), np.zeros(50_000))
 folder = Path({str(tmp_path)!r})

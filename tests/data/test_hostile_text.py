@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from directranker.data import streaming
 from directranker.data.dataset import RankingDataset
-from directranker.data.formats import read_dataset
+from directranker.data.formats import read_dataset, stream_dataset
 from directranker.data.letor import blocks as letor_blocks
 from directranker.data.letor.kernels import count_lines
 from directranker.data.letor.numbers import Position
 from directranker.data.score_files import parse_scores
-from directranker.data.streaming import stream_dataset
 from directranker.data.trec import parse_qrels
 from directranker.errors import DataError, LetorError
 

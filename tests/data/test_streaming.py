@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from directranker import DataError, LetorError, RankingDataset, concatenate, example_dataset, write_letor
-from directranker.data import streaming
-from directranker.data.streaming import stream_dataset, stream_letor
+from directranker.data import csv_files, json_lines, parquet_files, streaming
+from directranker.data.formats import stream_dataset
+from directranker.data.streaming import stream_letor
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +20,18 @@ def data() -> RankingDataset:
     return example_dataset().select(range(25))
 
 
-@pytest.mark.parametrize("name", ["data.txt", "data.txt.gz", "data.parquet", "data"])
+@pytest.mark.parametrize(
+    "name", ["data.txt", "data.txt.gz", "data.csv", "data.tsv.zst", "data.jsonl.gz", "data.parquet", "data"]
+)
 def test_pieces_concatenate_to_the_data(
     name: str, data: RankingDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from directranker import read_dataset, write_dataset  # noqa: PLC0415
 
     monkeypatch.setattr(streaming, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(parquet_files, "STREAM_ROWS", 40)
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 2000)
     write_dataset(data, tmp_path / name)
     pieces = list(stream_dataset(tmp_path / name))
     assert concatenate(pieces).equals(read_dataset(tmp_path / name))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import (
     INTERRUPTED,
     AsJson,
@@ -36,6 +38,7 @@ class Format(StrEnum):
     LATEX = "latex"
 
 
+@takes_columns(data_format=False)
 def compare(
     data: Annotated[
         Path | None,
@@ -45,6 +48,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    *,
+    columns: ColumnOptions,
     rankers: Annotated[
         str, typer.Option(metavar="NAMES", help="Comma-separated ranker names, or 'all'.")
     ] = "all",
@@ -127,6 +132,7 @@ def compare(
         convention=convention,
         folds=folds,
         split_by=split_by,
+        columns={} if columns == ColumnOptions() else asdict(columns.make_roles()),
     )
     run_and_print(request, folder, workers=workers, cluster=cluster, output=output, as_json=as_json)
 

@@ -28,6 +28,7 @@ __all__ = [
     "EXAMPLE",
     "INTERRUPTED",
     "STANDARD",
+    "STANDARD_INPUT",
     "AsJson",
     "DataPath",
     "Overwrite",
@@ -54,6 +55,8 @@ INTERRUPTED = 130
 STANDARD = Path("-")
 """Standard input as a source, standard output as a target."""
 
+STANDARD_INPUT = "standard input"
+
 EXAMPLE = Path("example")
 """The embedded data set, unless a file or folder of that name exists."""
 
@@ -61,8 +64,8 @@ DataPath = Annotated[
     Path,
     typer.Argument(
         readable=False,
-        help="Data set: LETOR text, Parquet or a saved folder. Use - to read text from standard input, or "
-        "'example' for the embedded data set.",
+        help="Data set: LETOR text, CSV, TSV, JSON lines, Parquet, a folder of such tables, or a saved "
+        "folder. Use - for standard input, or 'example' for the embedded data set.",
         show_default=False,
     ),
 ]
@@ -188,22 +191,15 @@ def save_example(folder: Path) -> Path:
     return path
 
 
-def read_data(path: Path, *, options: ReadOptions | None = None) -> RankingDataset:
-    """Read a data set in any format, or text from standard input, with a progress bar."""
-    from directranker.data.formats import ReadOptions, read_dataset
-    from directranker.data.letor import parse_letor
+def read_data(
+    path: Path, *, options: ReadOptions | None = None, data_format: str | None = None
+) -> RankingDataset:
+    """Read a data set in any format, also from standard input, with a progress bar."""
+    from directranker.data.formats import read_dataset, read_stream
 
     if is_example(path):
         return load_example()
     if path == STANDARD:
-        options = options or ReadOptions()
-        return parse_letor(
-            require_stdin().read(),
-            name="standard input",
-            missing=options.missing,
-            allow_non_finite=options.allow_non_finite,
-            zero_based=options.zero_based,
-            n_features=options.n_features,
-        )
+        return read_stream(require_stdin(), name=STANDARD_INPUT, file_format=data_format, options=options)
     with check_unchanged(path), name_file_in_errors(path), progress_bar(f"reading {path.name}") as progress:
-        return read_dataset(path, options=options, progress=progress)
+        return read_dataset(path, options=options, file_format=data_format, progress=progress)

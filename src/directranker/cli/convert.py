@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import DataPath, progress_bar, read_data
 from directranker.cli.outputs import check_output_file, check_output_folder
 
@@ -28,11 +29,14 @@ class Layout(StrEnum):
     LIST = "list"
 
 
+@takes_columns()
 def convert(
     source: DataPath,
     target: Annotated[
         Path, typer.Argument(readable=False, help="Output file or folder; the extension selects the format.")
     ],
+    *,
+    columns: ColumnOptions,
     missing: Annotated[
         Missing, typer.Option(help="Value of features that a line of text leaves out.")
     ] = Missing.ZERO,
@@ -41,42 +45,29 @@ def convert(
     layout: Annotated[
         Layout, typer.Option(help="Features in Parquet: one column each, or one list column.")
     ] = Layout.COLUMNS,
-    relevance: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Parquet column of the labels.")
-    ] = "relevance",
-    query: Annotated[str, typer.Option(metavar="COLUMN", help="Parquet column of the query ids.")] = "qid",
-    document: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Parquet column of the document ids.")
-    ] = "docid",
     overwrite: Annotated[bool, typer.Option(help="Replace the target if it exists.")] = False,
 ) -> None:
-    """Convert data between LETOR text, Parquet and the memory-mapped folder format.
+    """Convert data between LETOR text, CSV, TSV, JSON lines, Parquet and the memory-mapped folder format.
 
-    Text files end in .txt, .letor, .svm, .svmlight or .dat, optionally followed by .gz; Parquet files in
-    .parquet or .pq. A name without an extension is a folder, which opens instantly.
+    LETOR text ends in .txt, .letor, .svm, .svmlight or .dat, optionally followed by .gz; tables in .csv, .tsv
+    or .jsonl, optionally followed by .gz, .bz2 or .zst; Parquet in .parquet or .pq. A name without an
+    extension is a folder, which opens instantly.
 
     Example: `directranker convert example train.parquet`
     """
-    from directranker.data.column_roles import ColumnRoles
-    from directranker.data.formats import (
-        PARQUET_EXTENSIONS,
-        TEXT_EXTENSIONS,
-        ReadOptions,
-        detect_format,
-        write_dataset,
-    )
+    from directranker.data.formats import detect_format, has_known_extension, write_dataset
 
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name or pass --overwrite")
     # `detect_format` treats any existing folder as a saved data set, even if it is named like a file.
-    is_file_name = target.suffix.lower() in (*TEXT_EXTENSIONS, *PARQUET_EXTENSIONS, ".gz")
-    if is_file_name or detect_format(target) != "folder":
+    if has_known_extension(target) or detect_format(target) != "folder":
         check_output_file(target)
     else:
         check_output_folder(target, overwrite=overwrite)
-    columns = ColumnRoles(relevance, query, document)
-    options = ReadOptions(missing.value, allow_non_finite, zero_based, columns)
-    data = read_data(source, options=options)
+    options = columns.make_options(
+        missing=missing.value, allow_non_finite=allow_non_finite, zero_based=zero_based
+    )
+    data = read_data(source, options=options, data_format=columns.data_format)
     with progress_bar(f"writing {target.name}") as progress:
         write_dataset(
             data, target, layout=layout.value, zero_based=zero_based, overwrite=overwrite, progress=progress

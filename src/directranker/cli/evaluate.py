@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import AsJson, get_console, print_json
 from directranker.cli.evaluate_files import Rules, compare_files, read_judged_scores, warn_if_constant
 from directranker.cli.outputs import check_results_folder
@@ -15,6 +16,7 @@ from directranker.cli.outputs import check_results_folder
 __all__ = ["evaluate"]
 
 
+@takes_columns()
 def evaluate(
     scores: Annotated[
         Path,
@@ -29,10 +31,12 @@ def evaluate(
         Path,
         typer.Argument(
             readable=False,
-            help="Labels: LETOR text, Parquet, a saved folder, TREC qrels, or 'example'.",
+            help="Labels: a data set in any format, TREC qrels, or 'example'.",
             show_default=False,
         ),
     ],
+    *,
+    columns: ColumnOptions,
     metric: Annotated[
         list[str],
         typer.Option(
@@ -87,9 +91,9 @@ def evaluate(
     if beside or out is not None:
         if convention == "all":
             raise ValueError("--beside and --out need one convention; pass --convention paper, for example")
-        compare_files([scores, *beside], data, rules, out=out, as_json=as_json)
+        compare_files([scores, *beside], data, rules, columns, out=out, as_json=as_json)
         return
-    judged = read_judged_scores(scores, data, metric)
+    judged = read_judged_scores(scores, data, metric, columns)
     cut = [judged.add_cutoff(one) for one in metric]
     names = list(CONVENTIONS) if convention == "all" else [convention]
     values: dict[str, dict[str, float]] = {}

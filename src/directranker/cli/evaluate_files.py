@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import typer
 
+from directranker.cli.columns import ColumnOptions
 from directranker.cli.console import (
     STANDARD,
+    STANDARD_INPUT,
     check_unchanged,
     escape_name,
     format_command,
@@ -58,10 +61,9 @@ class Rules:
         return f"convention {self.convention}{relevant}"
 
 
-def read_judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> JudgedRun:
+def read_judged_scores(scores: Path, data: Path, metrics: Sequence[str], columns: ColumnOptions) -> JudgedRun:
     """Read scores and labels, and bring them into the same order."""
-    from directranker.data.formats import ReadOptions
-    from directranker.data.letor import parse_letor
+    from directranker.data.formats import read_stream
     from directranker.data.score_files import parse_scores
     from directranker.data.trec import JudgedRun, judge_run, parse_run
 
@@ -77,10 +79,13 @@ def read_judged_scores(scores: Path, data: Path, metrics: Sequence[str]) -> Judg
             missing = f"{judged.n_not_retrieved} relevant documents are missing from the run"
             typer.echo(f"directranker: {missing}; they count as not retrieved", err=True)
         return judged
+    columns = columns if columns.features else replace(columns, features=[])  # only labels are needed
+    options = columns.make_options(allow_non_finite=True)
+    kind, source = columns.data_format, _format_source(data)
     if piped is not None:
-        dataset = parse_letor(piped, name=_format_source(data), allow_non_finite=True)
+        dataset = read_stream(io.BytesIO(piped), name=source, file_format=kind, options=options)
     else:
-        dataset = read_data(data, options=ReadOptions(allow_non_finite=True))
+        dataset = read_data(data, options=options, data_format=kind)
     return JudgedRun(dataset.qid, dataset.relevance, parse_scores(text, dataset, name=name))
 
 
@@ -104,7 +109,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _format_source(path: Path) -> str:
-    return "standard input" if path == STANDARD else str(path)
+    return STANDARD_INPUT if path == STANDARD else str(path)
 
 
 def _is_read_once(data: Path) -> bool:
@@ -130,7 +135,13 @@ def _read_first_line(path: Path) -> bytes:
 
 
 def compare_files(
-    files: Sequence[Path], data: Path, rules: Rules, *, out: Path | None, as_json: bool
+    files: Sequence[Path],
+    data: Path,
+    rules: Rules,
+    columns: ColumnOptions,
+    *,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Compare rankers by their score files, print the result and write it to a folder for `report`."""
     from directranker.experiments.external_scores import compare_values
@@ -142,7 +153,7 @@ def compare_files(
     names = _name_rankers(files)
     values: dict[str, dict[str, dict[str, float]]] = {}
     for name, path in zip(names, files, strict=True):
-        judged = read_judged_scores(path, data, rules.metrics)
+        judged = read_judged_scores(path, data, rules.metrics, columns)
         if not values:
             warn_if_constant(judged, rules)  # once: the labels are the same for all rankers
         values[name] = _evaluate_queries(judged, rules)

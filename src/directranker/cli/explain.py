@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import AsJson, DataPath, get_console, print_json
 from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
 
@@ -19,9 +20,12 @@ __all__ = ["explain"]
 MIN_SHOWN = 5e-5  # the smallest value that four decimals show
 
 
+@takes_columns(query="--query-column")
 def explain(
     model: ModelPath,
     data: DataPath,
+    *,
+    columns: ColumnOptions,
     query: Annotated[str, typer.Option(metavar="ID", help="Query id.", show_default=False)],
     better: Annotated[
         str,
@@ -45,7 +49,7 @@ def explain(
     from directranker.explanation import explain_difference
 
     ranker = load_model(model, trust)
-    documents = _select_query(read_data_for(ranker, data), query)
+    documents = _select_query(read_data_for(ranker, data, columns), query)
     better_row, worse_row = (_find_row(documents, document, query) for document in (better, worse))
     if better_row == worse_row:
         raise ValueError(f"--better and --worse are both row {better_row + 1} of query {query}; give two")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import Overwrite
 from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
 from directranker.cli.outputs import check_output_folder
@@ -15,8 +16,11 @@ from directranker.suggestions import describe_unknown_name
 __all__ = ["export"]
 
 
+@takes_columns()
 def export(
     model: ModelPath,
+    *,
+    columns: ColumnOptions,
     to: Annotated[
         str,
         typer.Option(
@@ -58,7 +62,7 @@ def export(
         raise ValueError(describe_unknown_name("target", to, TARGETS))
     check_output_folder(out, overwrite=overwrite, inputs=[model, rows])
     ranker = load_model(model, trust)
-    data = read_data_for(ranker, rows)
+    data = read_data_for(ranker, rows, columns)
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))
     typer.echo(f"{out}: {files}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import AsJson, Threshold, get_console, print_json, read_data
 
 if TYPE_CHECKING:
@@ -21,15 +22,18 @@ __all__ = ["inspect", "print_inspection"]
 COLOURS = {"warning": "bold yellow", "note": "cyan"}
 
 
+@takes_columns()
 def inspect(
     data: Annotated[
         Path,
         typer.Argument(
             readable=False,
             help="Data set in any format, a folder with train, vali and test splits, or a folder of folds. "
-            "Use - to read text from standard input, or 'example' for the embedded data set.",
+            "Use - for standard input, or 'example' for the embedded data set.",
         ),
     ],
+    *,
+    columns: ColumnOptions,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -51,11 +55,11 @@ def inspect(
     folds = _find_folds(data) if against is None else []
     results: dict[str, Inspection | FoldInspection]
     if against is not None:
-        results = {str(data): _inspect_against(data, against, threshold)}
+        results = {str(data): _inspect_against(data, against, threshold, columns)}
     elif folds:
-        results = {str(folder): _inspect_fold(folder, threshold) for folder in folds}
+        results = {str(folder): _inspect_fold(folder, threshold, columns) for folder in folds}
     else:
-        results = {str(data): _inspect_data(data, threshold)}
+        results = {str(data): _inspect_data(data, threshold, columns)}
     if as_json:
         print_json({name: result.to_dict() for name, result in results.items()})
         return
@@ -69,33 +73,32 @@ def _find_folds(path: Path) -> list[Path]:
     return [folder for folder in folders if any(folder.glob("train.txt*"))]
 
 
-def _read_non_finite(path: Path) -> RankingDataset:
+def _read_non_finite(path: Path, columns: ColumnOptions) -> RankingDataset:
     """Read a data set, NaN and infinite values included."""
-    from directranker.data.formats import ReadOptions
+    options = columns.make_options(allow_non_finite=True)
+    return read_data(path, options=options, data_format=columns.data_format)
 
-    return read_data(path, options=ReadOptions(allow_non_finite=True))
 
-
-def _inspect_data(path: Path, threshold: float) -> Inspection:
+def _inspect_data(path: Path, threshold: float, columns: ColumnOptions) -> Inspection:
     from directranker.data.inspection import inspect_dataset
 
-    return inspect_dataset(_read_non_finite(path), threshold=threshold)
+    return inspect_dataset(_read_non_finite(path, columns), threshold=threshold)
 
 
-def _inspect_against(path: Path, training: Path, threshold: float) -> FoldInspection:
+def _inspect_against(path: Path, training: Path, threshold: float, columns: ColumnOptions) -> FoldInspection:
     from directranker.data.inspection import inspect_fold
 
-    splits = {str(training): _read_non_finite(training), str(path): _read_non_finite(path)}
+    splits = {str(one): _read_non_finite(one, columns) for one in (training, path)}
     if len(splits) == 1:
         raise ValueError(f"--against {training} is the data itself; give other data")
     return inspect_fold(splits, threshold=threshold)
 
 
-def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
+def _inspect_fold(folder: Path, threshold: float, columns: ColumnOptions) -> FoldInspection:
     from directranker.data.folds import find_fold_files
     from directranker.data.inspection import inspect_fold
 
-    splits = {name: _read_non_finite(path) for name, path in find_fold_files(folder).items()}
+    splits = {name: _read_non_finite(path, columns) for name, path in find_fold_files(folder).items()}
     return inspect_fold(splits, threshold=threshold)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions
 from directranker.cli.console import read_data
 from directranker.rankers.registry import load_registry
 
@@ -59,11 +60,9 @@ def _resolve_class(name: str) -> type:
     return found
 
 
-def read_data_for(ranker: Ranker, path: Path) -> RankingDataset:
+def read_data_for(ranker: Ranker, path: Path, columns: ColumnOptions) -> RankingDataset:
     """Read the data that a ranker is to score, and warn where its last features are all 0."""
-    from directranker.data.formats import ReadOptions
-
-    dataset = read_data(path, options=ReadOptions(n_features=ranker.n_features_in_))
+    dataset = read_data(path, options=columns.make_options(ranker), data_format=columns.data_format)
     (dataset,) = warn_of_unused_features([dataset], ranker.n_features_in_)
     return dataset
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import AsJson, DataPath, format_command, get_console, print_json
 from directranker.cli.loading import ModelPath, Trust, load_model, read_data_for
 from directranker.cli.outputs import check_output_file, check_results_folder
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["neighbours"]
 
 
+@takes_columns(query="--query-column")
 def neighbours(
     model: ModelPath,
     data: DataPath,
+    *,
+    columns: ColumnOptions,
     query: Annotated[
         str | None, typer.Option(metavar="ID", help="Query id; default: the first query.")
     ] = None,
@@ -66,7 +70,7 @@ def neighbours(
     if out is not None:
         check_results_folder(out)
     ranker = load_model(model, trust)
-    dataset = read_data_for(ranker, data)
+    dataset = read_data_for(ranker, data, columns)
     if threshold is not None:
         dataset = dataset.binarise(threshold)
     found = compare_neighbours(ranker, dataset, query=query, n_classes=classes)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import (
     STANDARD,
+    STANDARD_INPUT,
     DataPath,
     check_unchanged,
     is_example,
@@ -26,6 +28,7 @@ from directranker.data.files import write_atomically
 
 if TYPE_CHECKING:
     from directranker.data.dataset import RankingDataset
+    from directranker.data.formats import ReadOptions
 
 __all__ = ["rank"]
 
@@ -39,9 +42,12 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+@takes_columns()
 def rank(
     model: ModelPath,
     data: DataPath,
+    *,
+    columns: ColumnOptions,
     out: Annotated[
         Path,
         typer.Option(
@@ -78,9 +84,10 @@ def rank(
     if out != STANDARD:
         check_output_file(out, inputs=[data])
     ranker = load_model(model, trust)
-    n_features = ranker.n_features_in_
+    options = columns.make_options(ranker)
     with _open_output(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
-        datasets = warn_of_unused_features(_stream_data(data, n_features), n_features)
+        pieces = _stream_data(data, options, columns.data_format)
+        datasets = warn_of_unused_features(pieces, ranker.n_features_in_)
         tables = (
             score_pieces(ranker, datasets) if kind == "scores" else rank_pieces(ranker, datasets, top=top)
         )
@@ -88,17 +95,19 @@ def rank(
             write(table)
 
 
-def _stream_data(data: Path, n_features: int) -> Iterator[RankingDataset]:
-    from directranker.data.streaming import stream_dataset, stream_letor
+def _stream_data(data: Path, options: ReadOptions, data_format: str | None) -> Iterator[RankingDataset]:
+    from directranker.data.files import ignore_progress
+    from directranker.data.formats import open_stream, stream_dataset
 
     if data == STANDARD:
-        yield from stream_letor(require_stdin(), name="standard input", n_features=n_features)
+        found, source = open_stream(require_stdin(), name=STANDARD_INPUT, file_format=data_format)
+        yield from found.stream(source, options, ignore_progress)
         return
     if is_example(data):
         yield load_example()
         return
     with check_unchanged(data), progress_bar(f"ranking {data.name}") as progress:
-        pieces = stream_dataset(data, n_features=n_features, progress=progress)
+        pieces = stream_dataset(data, options=options, file_format=data_format, progress=progress)
         while True:
             with name_file_in_errors(data):  # around the reading only, not around what is done with a piece
                 piece = next(pieces, None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import DataPath, Overwrite, RankerName, Seed, format_command, read_data
 from directranker.cli.outputs import check_output_folder
 from directranker.cli.settings import parse_settings
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["save_with_origin", "train"]
 
 
+@takes_columns()
 def train(
     data: DataPath,
     out: Annotated[
@@ -26,6 +28,8 @@ def train(
             readable=False, metavar="FOLDER", help="Output folder for the model.", show_default=False
         ),
     ],
+    *,
+    columns: ColumnOptions,
     ranker: RankerName = "DirectRanker",
     settings: Annotated[
         list[str],
@@ -52,15 +56,13 @@ def train(
     Example: `directranker train example --set hidden_layers=64,32 --out model`
     """
     entry = find_ranker(ranker)  # before the imports, which take seconds
-    from directranker.data.formats import ReadOptions
-
     inputs = [data] if valid is None else [data, valid]
     check_output_folder(out, overwrite=overwrite, inputs=inputs)
     estimator = entry.make()
     seeded = {"random_state": seed} if "random_state" in estimator.get_params(deep=False) else {}
     estimator.set_params(**{**seeded, **parse_settings(settings, estimator)})
-    dataset = read_data(data)
-    options = ReadOptions(n_features=dataset.n_features)
+    dataset = read_data(data, options=columns.make_options(), data_format=columns.data_format)
+    options = columns.make_options(n_features=dataset.n_features, texts=tuple(dataset.categories))
     estimator.fit(dataset, eval_set=None if valid is None else read_data(valid, options=options))
     save_with_origin(estimator, out, seed=seed, overwrite=overwrite)
     typer.echo(f"{out}: {ranker}, trained on {dataset.n_documents} documents of {dataset.n_queries} queries")

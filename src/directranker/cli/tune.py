@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from directranker.cli.columns import ColumnOptions, takes_columns
 from directranker.cli.console import (
     AsJson,
     DataPath,
@@ -34,6 +36,7 @@ __all__ = ["tune"]
 MAX_SHOWN = 10
 
 
+@takes_columns()
 def tune(
     data: DataPath,
     grid: Annotated[
@@ -51,6 +54,8 @@ def tune(
             readable=False, metavar="FOLDER", help="Output folder for the best model.", show_default=False
         ),
     ],
+    *,
+    columns: ColumnOptions,
     ranker: RankerName = "DirectRanker",
     settings: Annotated[
         list[str],
@@ -94,7 +99,6 @@ def tune(
     Example: `directranker tune example --ranker RankSVM --grid alpha=1/5 --out svm`
     """
     entry = find_ranker(ranker)  # before the import, which takes seconds
-    from directranker.data.formats import keep_column
     from directranker.model_selection import grid_search
 
     if halving and trials is not None:
@@ -103,7 +107,9 @@ def tune(
     estimator = entry.make()
     estimator.set_params(**parse_settings(settings, estimator))
     values = parse_grid_options(grid, ranker, estimator)
-    dataset = read_data(data, options=keep_column(split_by))
+    options = columns.make_options()
+    options = replace(options, columns=options.columns.keeping(split_by))
+    dataset = read_data(data, options=options, data_format=columns.data_format)
     store = out.with_name(f"{out.name}.jobs.sqlite")
     with exit_on_interrupt(f"finished jobs are kept in {store}"), progress_bar(f"tuning {ranker}") as report:
         found = grid_search(

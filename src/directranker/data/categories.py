@@ -53,11 +53,12 @@ def encode_values(column: pa.ChunkedArray, name: str, *, first_row: int = 0) -> 
     """Return the code of each value, and the vocabulary; `name` and `first_row` are for errors."""
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
-    texts = _to_texts(column, name, first_row)
-    encoded = texts.dictionary_encode().unify_dictionaries().combine_chunks()
+    is_encoded = pa.types.is_dictionary(column.type)
+    encoded = (column if is_encoded else column.dictionary_encode()).unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # without chunks
         return np.empty(0, dtype=np.float32), pa.array([], pa.large_string())
-    values = encoded.dictionary
+    texts = _to_texts(encoded, name, first_row).dictionary_encode()  # -0.0 and 0.0 are one category
+    values = texts.dictionary
     if len(values) > MAX_CATEGORIES:
         raise DataError(
             f"column {name!r} has {len(values):,} categories; at most {MAX_CATEGORIES:,} are possible, so "
@@ -66,35 +67,35 @@ def encode_values(column: pa.ChunkedArray, name: str, *, first_row: int = 0) -> 
     order = pc.sort_indices(values)
     rank = np.empty(len(values), dtype=np.float32)
     rank[order.to_numpy()] = np.arange(len(values), dtype=np.float32)
-    missing = encoded.indices.is_null().to_numpy(zero_copy_only=False)
-    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    codes = rank[indices] if len(values) else np.zeros(len(indices), dtype=np.float32)
-    codes[missing] = np.nan
+    rank_of_text = np.append(rank, np.float32(np.nan))[texts.indices.fill_null(len(values)).to_numpy()]
+    indices = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    codes: Float32Array = np.append(rank_of_text, np.float32(np.nan))[indices]
     return codes, values.take(order)
 
 
-def _to_texts(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedArray:
-    """Convert values to text: whole numbers without a decimal point, booleans as true and false."""
+def _to_texts(encoded: pa.DictionaryArray, name: str, first_row: int) -> pa.Array:
+    """Convert the values of a dictionary to text; empty text and NaN are missing.
+
+    Whole numbers have no decimal point, and booleans are true and false.
+    """
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # as pandas means it
-        values = column.to_numpy()
-        fractional = np.isfinite(values) & (values != np.rint(values)) | np.isinf(values)
+    values = encoded.dictionary
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)  # as pandas means it
+        numbers = values.to_numpy(zero_copy_only=False)
+        fractional = np.isfinite(numbers) & (numbers != np.rint(numbers)) | np.isinf(numbers)
         if fractional.any():
-            row = int(np.argmax(fractional))
+            index = int(np.argmax(fractional))
+            row = int(pc.index(encoded.indices, index).as_py())
             raise DataError(
-                f"column {name!r} holds {values[row]} in row {first_row + row}; a category is a string or a "
-                "whole number"
+                f"column {name!r} holds {numbers[index]} in row {first_row + row}; a category is a string or "
+                "a whole number"
             )
-        column = column.cast(pa.int64())
-    if pa.types.is_null(column.type):
-        return pa.chunked_array([pa.nulls(len(column), pa.large_string())])
-    texts = column.cast(pa.large_string())
+        values = values.cast(pa.int64())
+    texts = values.cast(pa.large_string())
     texts.validate(full=True)  # a file may hold text that is not UTF-8
-    return texts
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
 def recode(codes: Float32Array, vocabulary: Texts, *, into: Texts) -> Float32Array:

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from directranker.data.categories import is_category_type
 from directranker.data.column_kinds import name_dimensions
+from directranker.data.dates import has_clock, is_date_type, is_time_type, name_date_features
+from directranker.data.vectors import name_comparisons
 from directranker.errors import DataError
 
 __all__ = [
     "KEPT",
     "ColumnRoles",
+    "Dates",
     "FeatureColumn",
     "format_in_one_line",
     "is_numeric_type",
+    "is_vector_type",
     "name_column_in_errors",
     "resolve_feature_columns",
 ]
 
 KEPT = b"kept"
 """The metadata `directranker` of a kept column's field."""
+Dates: TypeAlias = Sequence[str] | Sequence[tuple[str, str | None]] | Mapping[str, str | None]
 MAX_LIST_SIZE = 1_000_000  # features in a list; a file may claim any number
 
 
@@ -50,6 +55,33 @@ class ColumnRoles:
     """Columns that are not features."""
     keep: Sequence[str] = ()
     """Columns that are not features but stay with the rows, such as a date to split by."""
+    dates: Dates = ()
+    """Features that are dates: names, or a mapping to the column whose time the age is counted back from."""
+    compare_vectors: Sequence[Sequence[str]] = ()
+    """Pairs of vector columns to compare."""
+    keep_vectors: bool = False
+    """Whether vectors that are compared are features too."""
+
+    def __post_init__(self) -> None:
+        for role in ("features", "categorical", "drop", "keep", "compare_vectors"):
+            if isinstance(names := getattr(self, role), list | tuple):  # lists, as JSON has them
+                plain = (tuple(name) if isinstance(name, list) else name for name in names)
+                object.__setattr__(self, role, tuple(plain))
+        if not isinstance(self.dates, str):
+            object.__setattr__(self, "dates", _pair_dates(self.dates))
+
+    @property
+    def reference_dates(self) -> dict[str, str | None]:
+        """The dates, and the column that the age of each is counted back from, if any."""
+        return dict(self.dates)  # type: ignore[arg-type]  # pairs, after `__post_init__`
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are read, after `resolve`."""
+        special = (self.relevance, self.query, self.document)
+        references = self.reference_dates.values()
+        names = (*special, *(self.features or ()), *references, *self.keep)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def resolve(self, schema: pa.Schema, *, need_labels: bool = True) -> ColumnRoles:
         """Check that the columns exist and fill in the names of the features."""
@@ -57,52 +89,80 @@ class ColumnRoles:
         known = set(schema.names)
         document = None if self.document == "docid" and "docid" not in known else self.document
         special = [name for name in (self.relevance, self.query, document) if name is not None]
+        references = [name for name in self.reference_dates.values() if name is not None]
         features, keep = self.features, tuple(dict.fromkeys((*self.keep, *_find_kept_columns(schema, self))))
         if features is None:
-            excluded = {*special, *self.drop, *keep, *_find_index_columns(schema)}
+            unnamed = set(references) - set(self.reference_dates)
+            excluded = {*special, *self.drop, *keep, *unnamed, *_find_index_columns(schema)}
             features = [name for name in schema.names if name not in excluded]
-        for name in [*special, *features, *self.categorical, *keep]:
-            if name not in known and (need_labels or name != self.relevance):
-                raise DataError(self._describe_missing_column(name, schema.names))
-        if not features:
+        required = special if need_labels else [name for name in special if name != self.relevance]
+        named = [*required, *features, *references, *self._named_features(), *keep]
+        missing = [name for name in dict.fromkeys(named) if name not in known]
+        if missing:
+            raise DataError(self._describe_missing_columns(missing, schema.names))
+        if not features and self.features is None:
             raise DataError("there are no feature columns besides relevance, query and document")
-        self._check_roles(schema.names, special, features, keep)
-        categorical, drop = tuple(self.categorical), tuple(self.drop)
-        return ColumnRoles(self.relevance, self.query, document, tuple(features), categorical, drop, keep)
-
-    def _check_roles(
-        self, names: Sequence[str], special: Sequence[str], features: Sequence[str], keep: Sequence[str]
-    ) -> None:
-        for name in self.categorical:
-            if name not in features:
-                raise DataError(f"{name!r} is categorical but not a feature; add it to the features")
+        self._check_features(features)
         for name in keep:
             if name in {*special, *features}:
                 raise DataError(f"{name!r} is in keep, but it is a feature or has another role; remove it")
-        counts = Counter(names)
-        for name in [*special, *features, *keep]:
+        counts = Counter(schema.names)
+        for name in [*special, *features, *references, *keep]:
             if counts[name] > 1:
                 raise DataError(f"there are {counts[name]} columns {name!r}; rename all but one")
+        return replace(self, document=document, features=tuple(features), keep=keep)
+
+    def keeping(self, name: str | None) -> ColumnRoles:
+        """Return the same roles with one more kept column, if any."""
+        return self if name is None or name in self.keep else replace(self, keep=(*self.keep, name))
+
+    def _named_features(self) -> dict[str, str]:
+        """The features that an option names, and what the option makes of them."""
+        vectors = dict.fromkeys((name for pair in self.compare_vectors for name in pair), "a compared vector")
+        return {
+            **vectors,
+            **dict.fromkeys(self.reference_dates, "a date"),
+            **dict.fromkeys(self.categorical, "categorical"),
+        }
+
+    def _check_features(self, features: Sequence[str]) -> None:
+        for name, kind in self._named_features().items():
+            if name not in features:
+                raise DataError(f"{name!r} is {kind} but not a feature; add it to the features")
+        if clash := set(self.categorical) & set(self.reference_dates):
+            raise DataError(f"{min(clash)!r} is both categorical and a date; choose one")
 
     def _check_names(self) -> None:
         for role in ("relevance", "query", "document"):
             name = getattr(self, role)
             if not (isinstance(name, str) or (name is None and role != "relevance")):
                 raise TypeError(f"{role} is a {type(name).__name__}; give the name of one column")
-        for role in ("features", "categorical", "drop", "keep"):
+        for role in ("features", "categorical", "drop", "keep", "dates", "compare_vectors"):
             if isinstance(getattr(self, role), str):
                 raise TypeError(f"{role} is {getattr(self, role)!r}; give a list of column names")
+        for pair in self.compare_vectors:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise ValueError(f"compare_vectors has {pair!r}; give pairs of column names")
 
-    def _describe_missing_column(self, name: str, names: Sequence[str]) -> str:
-        problem = f"no column {name!r}; the columns are {', '.join(names)}"
-        if name == self.relevance:
-            return f"{problem}; name the column of labels (`--relevance`)"
-        if name == self.query:
-            return (
-                f"{problem}; name the column of query ids (`--query`), or pass query=None if all rows belong "
-                "to one query"
+    def _describe_missing_columns(self, missing: Sequence[str], names: Sequence[str]) -> str:
+        columns = "column" if len(missing) == 1 else "columns"
+        problem = f"no {columns} {', '.join(map(repr, missing))}; the columns are {', '.join(names)}"
+        if self.relevance in missing:
+            problem += "; name the column of labels (`--relevance`)"
+        if self.query in missing:
+            problem += (
+                "; name the column of query ids (`--query`), or pass query=None if all rows belong to one "
+                "query"
             )
         return problem
+
+
+def _pair_dates(dates: Dates) -> tuple[tuple[str, str | None], ...]:
+    """Return (date, reference or None) of each date."""
+    if isinstance(dates, Mapping):
+        return tuple(dates.items())
+    pairs = [(date, None) if isinstance(date, str) else tuple(date) for date in dates]
+    return tuple(pairs)  # type: ignore[arg-type]  # pairs, as JSON has them
 
 
 @dataclass(frozen=True)
@@ -110,8 +170,10 @@ class FeatureColumn:
     """A column of a table, and the features that it becomes."""
 
     name: str
-    kind: Literal["number", "category", "vector"]
+    kind: Literal["number", "category", "vector", "date", "comparison"]
     feature_names: tuple[str, ...]
+    other: str | None = None
+    """The vector that it is compared with, or the column that the age of a date is counted back from."""
 
 
 def resolve_feature_columns(schema: pa.Schema, columns: ColumnRoles) -> tuple[FeatureColumn, ...]:
@@ -131,31 +193,75 @@ def resolve_feature_columns(schema: pa.Schema, columns: ColumnRoles) -> tuple[Fe
     resolved: list[FeatureColumn] = []
     for name in names:
         try:
-            resolved.append(_resolve_feature(schema.field(name), columns, is_only=len(names) == 1))
+            resolved.append(_resolve_feature(schema.field(name), schema, columns, is_only=len(names) == 1))
         except DataError as error:
             problems.append(str(error))
     if problems:
         raise DataError("; ".join(problems))
-    return tuple(resolved)
+    return _replace_compared(resolved, columns)
 
 
-def _resolve_feature(field: pa.Field, columns: ColumnRoles, *, is_only: bool) -> FeatureColumn:
+def _resolve_feature(
+    field: pa.Field, schema: pa.Schema, columns: ColumnRoles, *, is_only: bool
+) -> FeatureColumn:
     name, dtype = field.name, field.type
+    if name in columns.reference_dates:
+        return _resolve_date(field, schema, columns.reference_dates[name])
     if name in columns.categorical and _is_id_type(dtype, or_boolean=True):
         return FeatureColumn(name, "category", (name,))
     if name in columns.categorical:
         raise DataError(f"column {name!r} holds {dtype}; a category is a string or a whole number")
-    if pa.types.is_fixed_size_list(dtype) and is_numeric_type(dtype.value_type):
+    if is_vector_type(dtype):
         with name_column_in_errors(name):
             return FeatureColumn(name, "vector", _name_vector_features(field, is_only=is_only))
     if is_numeric_type(dtype):
         return FeatureColumn(name, "number", (name,))
     if is_category_type(dtype) and _is_id_type(dtype, or_boolean=True):
         return FeatureColumn(name, "category", (name,))
+    drop = f"drop=[{name!r}] (`--drop {name}`)"
+    if is_time_type(dtype):
+        raise DataError(
+            f"column {name!r} holds {dtype}; make its age, hour and weekday features with dates=[{name!r}] "
+            f"(`--dates {name}`), or leave it out with {drop}"
+        )
     raise DataError(
         f"column {name!r} holds {dtype}, which is neither a number nor a category; convert it, or leave it "
-        f"out with drop=[{name!r}] (`--drop {name}`)"
+        f"out with {drop}"
     )
+
+
+def _resolve_date(field: pa.Field, schema: pa.Schema, reference: str | None) -> FeatureColumn:
+    for checked in (field, *([] if reference is None else [schema.field(reference)])):
+        if not is_date_type(checked.type):
+            raise DataError(
+                f"column {checked.name!r} holds {checked.type}; a date is a timestamp or ISO text"
+            )
+    names = name_date_features(field.name, clock=has_clock(field.type))
+    return FeatureColumn(field.name, "date", names, reference)
+
+
+def _replace_compared(resolved: Sequence[FeatureColumn], columns: ColumnRoles) -> tuple[FeatureColumn, ...]:
+    """Add the comparisons of vectors; leave out the vectors themselves unless they are kept."""
+    by_name = {column.name: column for column in resolved}
+    comparisons = []
+    for one, other in columns.compare_vectors:
+        sizes = [len(by_name[name].feature_names) for name in (one, other) if by_name[name].kind == "vector"]
+        if len(sizes) < 2:
+            name = one if by_name[one].kind != "vector" else other
+            raise DataError(f"column {name!r} is compared, but does not hold lists of numbers")
+        if sizes[0] != sizes[1]:
+            raise DataError(
+                f"columns {one!r} and {other!r} have {sizes[0]} and {sizes[1]} dimensions; compare vectors "
+                "of one length"
+            )
+        comparisons.append(FeatureColumn(one, "comparison", name_comparisons(one, other), other))
+    compared = set() if columns.keep_vectors else {name for pair in columns.compare_vectors for name in pair}
+    return (*(column for column in resolved if column.name not in compared), *comparisons)
+
+
+def is_vector_type(dtype: pa.DataType) -> bool:
+    """Whether an Arrow type holds lists of one size of numbers."""
+    return bool(pa.types.is_fixed_size_list(dtype) and is_numeric_type(dtype.value_type))
 
 
 def _name_vector_features(field: pa.Field, *, is_only: bool) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from directranker.data.checking import (
     make_read_only,
 )
 from directranker.data.column_kinds import ColumnKinds
-from directranker.data.column_roles import ColumnRoles
+from directranker.data.column_roles import ColumnRoles, Dates
 from directranker.data.grouping import (
     Grouping,
     QueryIds,
@@ -195,13 +195,17 @@ class RankingDataset:
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        dates: Dates = (),
+        compare_vectors: Sequence[tuple[str, str]] = (),
+        keep_vectors: bool = False,
     ) -> RankingDataset:
         """Convert a pandas, polars or pyarrow table; all columns not named are features, except `drop`.
 
         Columns of text and of categories are categorical; so are ints, such as ids, named in `categorical`.
-        A column of fixed-size lists is a vector, with a feature per dimension. A null becomes NaN. With
-        `query=None` all rows belong to one query. The column `docid` may be missing. Columns in `keep`, such
-        as a date for `split_by`, are not features; `kept` has them.
+        A column of lists of numbers is a vector, with a feature per dimension; `compare_vectors` replaces
+        pairs of vectors by their dot product, cosine and distance. `dates` become age, hour and weekday. A
+        null becomes NaN. With `query=None` all rows belong to one query. The column `docid` may be missing.
+        Columns in `keep`, such as a date for `split_by`, are not features; `kept` has them.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"qid": [1, 1], "relevance": [0, 1], "bm25": [0.5, None]})
@@ -210,7 +214,18 @@ class RankingDataset:
         """
         from directranker.data.tabular import dataset_from_frame  # noqa: PLC0415 - import cycle
 
-        columns = ColumnRoles(relevance, query, document, features, categorical, drop, keep)
+        columns = ColumnRoles(
+            relevance=relevance,
+            query=query,
+            document=document,
+            features=features,
+            categorical=categorical,
+            drop=drop,
+            keep=keep,
+            dates=dates,
+            compare_vectors=compare_vectors,
+            keep_vectors=keep_vectors,
+        )
         return dataset_from_frame(frame, columns)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:

@@ -1,95 +1,188 @@
-"""Read and write data sets by file extension: LETOR text, Parquet, or a saved folder.
+"""Read and write data sets by file extension.
 
 | name | format |
 |---|---|
-| `*.parquet`, `*.pq` | Parquet |
 | `*.txt`, `*.letor`, `*.svm`, `*.svmlight`, `*.dat`, each also `.gz` | LETOR or SVMlight text |
+| `*.csv`, `*.tsv`, `*.tab`, each also `.gz`, `.bz2`, `.zst` | text with a header of column names |
+| `*.jsonl`, `*.ndjson`, each also `.gz`, `.bz2`, `.zst` | JSON lines |
+| `*.parquet`, `*.pq` | Parquet |
 | no extension, or a folder | a saved data set |
+| a folder or a pattern of CSV, TSV, JSON lines or Parquet files | the rows of all of them |
 
->>> detect_format("train.txt.gz"), detect_format("train.parquet"), detect_format("train")
-('letor', 'parquet', 'folder')
+>>> detect_format("train.txt.gz"), detect_format("train.csv.zst"), detect_format("train")
+('letor', 'csv', 'folder')
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import io
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO
 
-from directranker.data.column_roles import ColumnRoles
+from directranker.data.csv_files import CSV, TSV
 from directranker.data.dataset import RankingDataset
-from directranker.data.files import Progress, ignore_progress
-from directranker.data.letor import Missing, read_letor, write_letor
+from directranker.data.file_format import FileFormat, Reader, TableFormat
+from directranker.data.files import ForwardOnlyFile, Progress, ignore_progress
+from directranker.data.json_lines import JsonLinesFormat
+from directranker.data.letor_format import LetorFormat
+from directranker.data.parquet_files import ParquetFormat
+from directranker.data.parts import Parts
+from directranker.data.patterns import find_files, is_pattern
+from directranker.data.read_options import ReadOptions, WriteOptions
+from directranker.data.sources import COMPRESSIONS, DataSource
 from directranker.data.storage import is_saved_dataset
-from directranker.data.tabular import Layout, read_parquet, write_parquet
+from directranker.data.streaming import stream_saved
+from directranker.data.tabular import Layout
 from directranker.errors import DataError
+from directranker.suggestions import describe_unknown_name
 
-__all__ = ["Format", "ReadOptions", "detect_format", "keep_column", "read_dataset", "write_dataset"]
+__all__ = [
+    "FORMATS",
+    "ReadOptions",
+    "detect_format",
+    "has_known_extension",
+    "open_stream",
+    "read_dataset",
+    "read_stream",
+    "recognise_format",
+    "stream_dataset",
+    "write_dataset",
+]
 
-Format = Literal["letor", "parquet", "folder"]
-TEXT_EXTENSIONS = (".txt", ".letor", ".svm", ".svmlight", ".dat")
-PARQUET_EXTENSIONS = (".parquet", ".pq")
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """Options of reading; each format uses those that apply to it."""
-
-    missing: Missing = "zero"
-    allow_non_finite: bool = False
-    zero_based: bool = False
-    columns: ColumnRoles = field(default_factory=ColumnRoles)
-    n_features: int | None = None
-    """The number of features of sparse text, whose lines may not mention the last ones."""
-
-
-def keep_column(name: str | None) -> ReadOptions:
-    """Return options to read a table with a kept column, or without one."""
-    return ReadOptions(columns=ColumnRoles(keep=() if name is None else (name,)))
+FORMATS: dict[str, FileFormat] = {
+    file_format.name: file_format
+    for file_format in (LetorFormat(), CSV, TSV, JsonLinesFormat(), ParquetFormat())
+}
+"""The formats of files, by name; a new one is a module and an entry here."""
+RECOGNISED_BYTES = 4096
+LETOR_LINE = re.compile(rb"\S+\s+(qid:|\d+:)")
 
 
-def detect_format(path: str | Path) -> Format:
+def detect_format(path: str | Path) -> str:
     """Return the format of a path; raise if its extension is unknown."""
     path = Path(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    extension = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if path.is_dir() or not extension:
+    extension, compression = _split_extensions(path)
+    if path.is_dir() or not (extension or compression):
         return "folder"
-    if extension in PARQUET_EXTENSIONS:
-        return "parquet"
-    if extension in (*TEXT_EXTENSIONS, ".gz"):
+    for name, file_format in FORMATS.items():
+        if extension in file_format.extensions and compression in ("", *file_format.compressions):
+            return name
+    if compression == ".gz" and not extension:
         return "letor"
-    known = ", ".join((*TEXT_EXTENSIONS, *PARQUET_EXTENSIONS))
+    known = ", ".join(extension for file_format in FORMATS.values() for extension in file_format.extensions)
     raise ValueError(
-        f"{path}: unknown extension {extension}; use one of {known} (text also with .gz), "
-        "or none for a folder"
+        f"{path}: unknown extension {extension}{compression}; use one of {known} (LETOR text also with .gz; "
+        f"CSV, TSV and JSON lines with {', '.join(COMPRESSIONS)}), or none for a folder"
     )
+
+
+def has_known_extension(path: Path) -> bool:
+    """Whether a path is named like a file of a known format."""
+    extension, compression = _split_extensions(path)
+    return bool(compression) or any(extension in known.extensions for known in FORMATS.values())
+
+
+def _split_extensions(path: Path) -> tuple[str, str]:
+    """Return the extension of the format and the one of the compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
+    return "".join(suffixes[-1:]), compression
 
 
 def read_dataset(
-    path: str | Path, *, options: ReadOptions | None = None, progress: Progress = ignore_progress
+    path: str | Path,
+    *,
+    options: ReadOptions | None = None,
+    file_format: str | None = None,
+    progress: Progress = ignore_progress,
 ) -> RankingDataset:
-    """Read a data set in any format."""
-    options = options or ReadOptions()
+    """Read a data set in any format, by default the one of the path's extension."""
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    if path.is_dir() and not is_saved_dataset(path):
-        raise DataError(
-            f"{path} is a folder but not a saved data set; give a file, or a saved data set in it"
-        )
-    if path.is_dir():
+    if path.is_dir() and is_saved_dataset(path):
         return RankingDataset.load(path)
-    if detect_format(path) == "parquet":
-        return read_parquet(path, columns=options.columns, progress=progress)
-    return read_letor(
-        path,
-        missing=options.missing,
-        allow_non_finite=options.allow_non_finite,
-        zero_based=options.zero_based,
-        n_features=options.n_features,
-        progress=progress,
-    )
+    return _find_reader(path, file_format).read(DataSource.of(path), options or ReadOptions(), progress)
+
+
+def stream_dataset(
+    path: str | Path,
+    *,
+    options: ReadOptions | None = None,
+    file_format: str | None = None,
+    progress: Progress = ignore_progress,
+) -> Iterator[RankingDataset]:
+    """Yield pieces of a data set in any format, in the order of the input."""
+    path = Path(path)
+    if path.is_dir() and is_saved_dataset(path):
+        yield from stream_saved(RankingDataset.load(path), progress)
+        return
+    reader = _find_reader(path, file_format)
+    yield from reader.stream(DataSource.of(path), options or ReadOptions(), progress)
+
+
+def _check_format(name: str) -> None:
+    if name not in FORMATS:
+        raise ValueError(describe_unknown_name("format", name, list(FORMATS)))
+
+
+def _find_reader(path: Path, file_format: str | None) -> Reader:
+    """Return the format of a file, or the parts of a folder or of a pattern."""
+    if file_format is not None:
+        _check_format(file_format)
+    if path.is_file() or not (path.is_dir() or is_pattern(path)):
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist")
+        found = file_format or detect_format(path)
+        return FORMATS["letor" if found == "folder" else found]  # without an extension, such as a pipe
+    parts = [part for part in find_files(path) if file_format or has_known_extension(part)]
+    formats = {file_format or detect_format(part) for part in parts}
+    if not parts and is_pattern(path):
+        raise FileNotFoundError(f"{path} matches no file of a known format")
+    if len(formats) > 1:
+        raise DataError(f"{path} has parts of several formats: {', '.join(sorted(formats))}; give one format")
+    part_format = FORMATS[formats.pop()] if formats else None
+    if not isinstance(part_format, TableFormat):
+        raise DataError(
+            f"{path} is a folder but not a saved data set; give a file, a saved data set in it, or a folder "
+            "of CSV, TSV, JSON lines or Parquet files"
+        )
+    return Parts(parts, part_format)
+
+
+def read_stream(
+    file: BinaryIO, *, name: str, file_format: str | None = None, options: ReadOptions | None = None
+) -> RankingDataset:
+    """Read a data set from a stream such as standard input; its format is recognised unless given."""
+    found, source = open_stream(file, name=name, file_format=file_format)
+    return found.read(source, options or ReadOptions(), ignore_progress)
+
+
+def open_stream(
+    file: BinaryIO, *, name: str, file_format: str | None = None
+) -> tuple[FileFormat, DataSource]:
+    """Return the format of a stream and its source."""
+    if file_format is not None:
+        _check_format(file_format)
+    text = ForwardOnlyFile(file, RECOGNISED_BYTES)
+    found = file_format or recognise_format(text.start)
+    return FORMATS[found], DataSource(name, file=io.BufferedReader(text))
+
+
+def recognise_format(start: bytes) -> str:
+    r"""Recognise a format by its first bytes; compressed content is LETOR text unless stated.
+
+    >>> [recognise_format(start) for start in (b"2 qid:10 1:0.5", b"qid,price\n", b'{"qid": 1}', b"PAR1")]
+    ['letor', 'csv', 'jsonl', 'parquet']
+    """
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.lstrip().startswith(b"{"):
+        return "jsonl"
+    line = start.lstrip().split(b"\n", 1)[0]
+    if LETOR_LINE.match(line) or line.startswith(b"#"):
+        return "letor"
+    return "tsv" if b"\t" in line else "csv" if b"," in line else "letor"
 
 
 def write_dataset(
@@ -102,12 +195,11 @@ def write_dataset(
     progress: Progress = ignore_progress,
 ) -> None:
     """Write a data set in the format of the path's extension; an existing path raises unless `overwrite`."""
+    path = Path(path)
     file_format = detect_format(path)
-    if Path(path).exists() and not overwrite:
+    if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
-    if file_format == "parquet":
-        write_parquet(data, path, layout=layout, progress=progress)
-    elif file_format == "letor":
-        write_letor(data, path, zero_based=zero_based, progress=progress)
-    else:
+    if file_format == "folder":
         data.save(path, overwrite=overwrite)
+    else:
+        FORMATS[file_format].write(data, path, WriteOptions(layout, zero_based), progress)

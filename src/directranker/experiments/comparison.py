@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from directranker.arrays import FloatArray
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.folds import Fold
 from directranker.experiments.environment import environment
 from directranker.experiments.examples import write_examples
@@ -126,7 +127,13 @@ def run_request(
         "split_by": request.split_by,
     }
     threshold = None if request.threshold == "none" else request.threshold
-    data = open_folds(request.data, threshold=threshold, n_folds=request.folds, split_by=request.split_by)
+    data = open_folds(
+        request.data,
+        threshold=threshold,
+        n_folds=request.folds,
+        split_by=request.split_by,
+        columns=ColumnRoles(**request.columns),
+    )
     plan = Plan(entries, data.folds, **protocol)
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_request(request, folder, command=command)

@@ -24,11 +24,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from directranker.data.files import write_atomically
+from directranker.data.patterns import find_files, is_pattern
 from directranker.errors import StorageError
 from directranker.experiments.results import RESULTS, Comparison, read_results
 from directranker.model_selection.store import JobCount, JobStore, count_jobs
@@ -75,16 +77,23 @@ class Request:
     convention: str = "paper"
     folds: int = 5
     split_by: str | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """The columns of a table, as in `ColumnRoles`; empty for the default."""
 
     def digest(self) -> str:
         """Compute the checksum of everything that the results depend on."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
         digest.update("\n".join(f"{name} {version(name)}" for name in VERSIONED_PACKAGES).encode())
-        for path in (Path(self.data).resolve(), Path(self.grid), Path(__file__).parents[1]):
+        for path in (*_find_data(Path(self.data)), Path(self.grid), Path(__file__).parents[1]):
             for file in _list_files(path):
                 digest.update(f"\n{file.relative_to(path)} {file.stat().st_size}\n".encode())
                 _update_digest(digest, file)
         return digest.hexdigest()
+
+
+def _find_data(path: Path) -> list[Path]:
+    """Return the path of the data, or the files of a pattern."""
+    return find_files(path) if is_pattern(path) else [path.resolve()]
 
 
 def _list_files(path: Path) -> Iterator[Path]:

@@ -26,9 +26,10 @@ from pathlib import Path
 
 import numpy as np
 
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import SPLITS, Fold, read_fold, read_folds
-from directranker.data.formats import keep_column, read_dataset
+from directranker.data.formats import ReadOptions, read_dataset
 from directranker.data.splitting import partition_forward, read_query_values
 from directranker.errors import DataError
 from directranker.experiments.known_sets import KnownDataset, identify_dataset
@@ -62,24 +63,25 @@ def open_folds(
     n_folds: int = 5,
     random_state: int = 0,
     split_by: str | None = None,
+    columns: ColumnRoles | None = None,
 ) -> FoldedData:
     """Read a folder of folds, or read any data set and split it into `n_folds` folds.
 
     `threshold` is the lowest label that counts as relevant; `"known"` uses the paper's threshold for a known
-    data set and 1 for others; None keeps the labels and all queries. With `split_by`, folds are cut by this
-    column, such as a date; in a table, it is then not a feature.
+    data set and 1 for others; None keeps the labels and all queries. `columns` are those of a table. With
+    `split_by`, folds are cut by this column, such as a date; in a table, it is then not a feature.
     """
     path = Path(path)
     known = identify_dataset(path)
     given = _read_given_folds(path)
     if given and split_by is not None:
         raise ValueError(f"{path} has folds already; split_by={split_by!r} is for a single data set")
-    folds = given or make_folds(
-        read_dataset(path, options=keep_column(split_by)),
-        n_folds=n_folds,
-        random_state=random_state,
-        split_by=split_by,
-    )
+    if given:
+        folds = given
+    else:
+        roles = (columns or ColumnRoles()).keeping(split_by)
+        data = read_dataset(path, options=ReadOptions(columns=roles))
+        folds = make_folds(data, n_folds=n_folds, random_state=random_state, split_by=split_by)
     cut = _resolve_threshold(threshold, known)
     is_published = known is not None and known.is_complete and len(given) == 5 and cut == known.threshold
     return FoldedData(
