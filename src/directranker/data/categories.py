@@ -78,7 +78,11 @@ def _to_texts(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedA
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        if pa.types.is_string_view(column.type.value_type):  # of polars; Arrow cannot take from it
+            parts = [one.dictionary.cast(pa.large_string()).take(one.indices) for one in column.chunks]
+            column = pa.chunked_array(parts, pa.large_string())
+        else:
+            column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # as pandas means it
         values = column.to_numpy()
