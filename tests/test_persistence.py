@@ -310,7 +310,9 @@ from directranker.persistence import MAX_BYTES, load_ranker, seal_header
 folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
 header, trees = json.loads((folder / "header.json").read_text()), (folder / "trees.txt").read_bytes()
 del header["header_sha256"]
-X, rejected = np.zeros((5, header["ranker"]["fitted"]["n_features_in_"]["value"])), 0
+n_features, rejected = header["ranker"]["fitted"]["n_features_in_"]["value"], 0
+codes = np.array([0, 1, 39, 40, -1, np.nan, 1e9, -1e30], dtype=np.float32)
+X = rng.choice(codes, size=(30, n_features))
 for at in range(600):
     hostile = bytearray(trees)
     for position in rng.integers(len(trees), size=rng.integers(1, 4)):
@@ -321,15 +323,28 @@ for at in range(600):
     header["trees_sha256"]["trees.txt"] = hashlib.sha256(hostile).hexdigest()
     (folder / "header.json").write_bytes(seal_header(header))
     try:
-        load_ranker(folder).predict(X)
+        load_ranker(folder)._scores(X, None)
     except StorageError:
         rejected += 1
 print(rejected)
 """
 
 
-def test_hostile_trees_with_a_correct_checksum_are_safe(data: RankingDataset, tmp_path: Path) -> None:
-    LambdaMART(n_estimators=3, random_state=0).fit(data).save(tmp_path / "model")
+@pytest.mark.parametrize("has_categories", [False, True])
+def test_hostile_trees_with_a_correct_checksum_are_safe(
+    has_categories: bool, data: RankingDataset, tmp_path: Path
+) -> None:
+    if has_categories:
+        codes = np.random.default_rng(0).integers(0, 40, size=data.n_documents)
+        features = np.column_stack([codes, data.features[:, 0], codes % 7])
+        names = [f"value {code:02}" for code in range(40)]
+        data = RankingDataset(
+            features, codes % 3, data.offsets, data.query_ids, ("brand", "price", "colour"),
+            categories={"brand": names, "colour": names[:7]},
+        )  # fmt: skip
+    ranker = LambdaMART(n_estimators=3, random_state=0, cat_smooth=1, min_data_per_group=1).fit(data)
+    assert ("num_cat=0" in ranker.booster_.model_to_string()) != has_categories
+    ranker.save(tmp_path / "model")
     command = [sys.executable, "-c", FUZZING, str(tmp_path / "model")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert 100 < int(done.stdout) < 600

@@ -73,8 +73,8 @@ class Tree:
     missing_left: BoolArray
     value: FloatArray
     category_set: tuple[IntArray | None, ...] = ()
-    """For each split, None or the sorted codes that go left; every other code, unseen and missing go right.
-    Empty in a tree without categories."""
+    """For each split, None or the sorted codes that go left instead of x ≤ threshold; every other code and
+    unseen go right, missing as `missing_left` says. Empty in a tree without categories."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,10 @@
 `void NAME_score(const float *features, size_t n_documents, float *scores)` scores a contiguous array of
 documents, each with all its features. It allocates nothing and is thread-safe.
 
+If some features are categorical, `features` has only the numbers, and a second array the categories:
+`void NAME_score(const float *features, const char *const *categories, size_t n_documents, float *scores)`.
+A category is a string in UTF-8; NULL or an empty string is a missing value. The header lists both.
+
 >>> from directranker.data.synthetic import example_dataset
 >>> from directranker.rankers import RankSVM
 >>> model = RankSVM(transform="standard").fit(example_dataset())._describe()
@@ -18,16 +22,18 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from directranker.arrays import Features, Float32Array
-from directranker.description.model import Model, Net, Trees
+from directranker.description.model import Model, Net
 from directranker.errors import ExportError
+from directranker.export.c_categories import format_comment, write_document
 from directranker.export.c_columns import write_columns
 from directranker.export.c_layers import write_layers
-from directranker.export.c_source import format_array
-from directranker.export.categories import NUMBERS_INSTEAD, refuse_categories
+from directranker.export.c_trees import write_trees
+from directranker.export.categories import Values, get_category_names, get_number_names
 
 __all__ = ["compile_and_score", "find_c_compiler", "write_c"]
 
@@ -36,25 +42,56 @@ FLAGS = ("-std=c99", "-O3", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 def write_c(model: Model, *, name: str) -> tuple[str, str]:
     """Write the texts of NAME.h and NAME.c."""
-    refuse_categories(model, "the exported C code", NUMBERS_INSTEAD)
     guard = f"{name.upper()}_H"
-    n_features = len(model.feature_names)
     header = (
         f"/* Made by directranker. Higher scores are better; a missing feature is NAN. */\n"
         f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n\n"
-        f"#define {name.upper()}_N_FEATURES {n_features}\n\n"
-        "/* Scores a contiguous array of documents, each with all its features. */\n"
-        f"void {name}_score(const float *features, size_t n_documents, float *scores);\n\n"
-        f"#endif\n"
+        f"{_write_sizes(model, name)}{_write_signature(model, name)};\n\n#endif\n"
     )
-    body = _write_net(model) if isinstance(model, Net) else _write_trees(model)
-    source = (
-        f'#include "{name}.h"\n\n#include <float.h>\n#include <math.h>\n\n{body}\n\n'
-        f"void {name}_score(const float *features, size_t n_documents, float *scores) {{\n"
-        f"    for (size_t row = 0; row < n_documents; row++) {{\n"
-        f"        scores[row] = score_document(features + row * {n_features});\n    }}\n}}\n"
+    body = _write_net(model) if isinstance(model, Net) else write_trees(model)
+    loop = (
+        f"{_write_signature(model, name)} {{\n    for (size_t row = 0; row < n_documents; row++) {{\n"
+        f"{_write_call(model)}    }}\n}}\n"
     )
-    return header, source
+    includes = ["float.h", "math.h"]
+    if model.categories:
+        includes, body = [*includes, "string.h"], f"{write_document(model)}\n\n{body}"
+    lines = "".join(f"#include <{file}>\n" for file in includes)
+    return header, f'#include "{name}.h"\n\n{lines}\n{body}\n\n{loop}'
+
+
+def _write_sizes(model: Model, name: str) -> str:
+    names = {"features": get_number_names(model), "categories": get_category_names(model)}
+    if not model.categories:
+        return (
+            f"#define {name.upper()}_N_FEATURES {len(model.feature_names)}\n\n"
+            "/* Scores a contiguous array of documents, each with all its features. */\n"
+        )
+    sizes = "".join(f"#define {name.upper()}_N_{key.upper()} {len(names[key])}\n" for key in names)
+    orders = "".join(
+        f"   {key}: {', '.join(map(format_comment, columns)) or 'none'}\n" for key, columns in names.items()
+    )
+    return (
+        f"{sizes}\n/* Scores a contiguous array of documents, each with all its features and categories:\n"
+        f"{orders}   A category is a string in UTF-8; NULL or an empty string is a missing one. */\n"
+    )
+
+
+def _write_signature(model: Model, name: str) -> str:
+    categories = "const char *const *categories, " if model.categories else ""
+    return f"void {name}_score(const float *features, {categories}size_t n_documents, float *scores)"
+
+
+def _write_call(model: Model) -> str:
+    n_features, n_categories = len(model.feature_names), len(model.categories)
+    if not n_categories:
+        return f"        scores[row] = score_document(features + row * {n_features});\n"
+    n_numbers, n_derived = n_features - n_categories, len(model.derived) if isinstance(model, Net) else 0
+    return (
+        f"        float document[{n_features + n_derived}];\n"
+        f"        read_document(features + row * {n_numbers}, categories + row * {n_categories}, document);\n"
+        "        scores[row] = score_document(document);\n"
+    )
 
 
 def _write_net(model: Net) -> str:
@@ -70,59 +107,21 @@ def _write_net(model: Net) -> str:
     )
 
 
-def _write_trees(model: Trees) -> str:
-    n_nodes = np.cumsum([0, *(len(tree.feature) for tree in model.trees)])
-    num_leaves = np.cumsum([0, *(len(tree.value) for tree in model.trees)])
-    arrays = []
-    for side in ("left", "right"):
-        children = [
-            np.where(child < 0, child - leaf, child + node)
-            for child, node, leaf in zip(
-                (getattr(tree, side) for tree in model.trees), n_nodes, num_leaves, strict=False
-            )
-        ]
-        arrays.append(format_array("int", side, np.concatenate(children)))
-    # A tree without nodes is a single leaf.
-    roots = [
-        node if len(tree.feature) else -leaf - 1
-        for tree, node, leaf in zip(model.trees, n_nodes, num_leaves, strict=False)
-    ]
-    arrays += [
-        format_array("int", "roots", roots),
-        format_array("int", "split_feature", np.concatenate([tree.feature for tree in model.trees])),
-        format_array("double", "threshold", np.concatenate([tree.threshold for tree in model.trees])),
-        format_array(
-            "unsigned char", "missing_left", np.concatenate([tree.missing_left for tree in model.trees])
-        ),
-        format_array("double", "leaf_value", np.concatenate([tree.value for tree in model.trees])),
-    ]
-    return (
-        "\n".join(arrays)
-        + f"""
-
-static float score_document(const float *features) {{
-    double total = 0.0;
-    for (int tree = 0; tree < {len(model.trees)}; tree++) {{
-        int node = roots[tree];
-        while (node >= 0) {{
-            const double x = features[split_feature[node]];
-            const int goes_left = isnan(x) ? missing_left[node] : x <= threshold[node];
-            node = goes_left ? left[node] : right[node];
-        }}
-        total += leaf_value[-node - 1];
-    }}
-    return (float)total;
-}}"""
-    )
-
-
 def find_c_compiler() -> str | None:
     """Find a C compiler and return its path, or None."""
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 
 
-def compile_and_score(header: str, source: str, table: Features, *, name: str, compiler: str) -> Float32Array:
-    """Compile the source, and score a table with it."""
+def compile_and_score(
+    header: str,
+    source: str,
+    table: Features,
+    categories: Values | None = None,
+    *,
+    name: str,
+    compiler: str,
+) -> Float32Array:
+    """Compile the source, and score numbers with it, and categories where there are any."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, f"{name}.h").write_text(header, encoding="ascii")
         Path(folder, f"{name}.c").write_text(source, encoding="ascii")
@@ -132,9 +131,22 @@ def compile_and_score(header: str, source: str, table: Features, *, name: str, c
         if done.returncode:
             raise ExportError(f"{compiler} cannot compile the C source: {done.stderr.strip()[:500]}")
         score = getattr(ctypes.CDLL(str(library)), f"{name}_score")
-        score.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-        score.restype = None
         rows = np.ascontiguousarray(table, dtype=np.float32)
         scores = np.empty(len(rows), dtype=np.float32)
-        score(rows.ctypes.data, len(rows), scores.ctypes.data)
+        inputs: list[Any] = [ctypes.c_void_p(rows.ctypes.data)]
+        if categories is not None:
+            inputs.append(_to_strings(categories))
+        score.restype = None
+        score(*inputs, ctypes.c_size_t(len(rows)), ctypes.c_void_p(scores.ctypes.data))
         return scores
+
+
+def _to_strings(categories: Values) -> ctypes.Array[ctypes.c_char_p]:
+    texts = [None if value is None else value.encode() for value in categories.ravel()]
+    for at, text in enumerate(texts):
+        if text is not None and b"\0" in text:
+            raise ExportError(
+                f"row {at // categories.shape[1]} has a category with a NUL character, which ends a string "
+                "in C; give rows without it"
+            )
+    return (ctypes.c_char_p * len(texts))(*texts)

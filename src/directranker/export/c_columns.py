@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from directranker.description.columns import (
     Columns,
     Copies,
+    Indicators,
     MissingIndicators,
     NormalQuantiles,
     Ramps,
@@ -27,6 +30,11 @@ def write_columns(groups: tuple[Columns, ...]) -> str:
     constants: list[str] = []
     loops: list[str] = []
     for index, group in enumerate(groups):
+        if isinstance(group, Indicators):
+            of_group, loop = _write_indicators(group, index)
+            constants += of_group
+            loops.append(loop)
+            continue
         of_group, body = _write_formula(group, index)
         constants += [
             format_array("int", f"feature_{index}", group.features),
@@ -44,6 +52,19 @@ def write_columns(groups: tuple[Columns, ...]) -> str:
         constants.append(_NORMAL_QUANTILE)
     return "\n".join(constants) + (
         "\n\nstatic void encode(const float *features, float *columns) {\n" + "".join(loops) + "}"
+    )
+
+
+def _write_indicators(group: Indicators, index: int) -> tuple[list[str], str]:
+    """Write the column of each category, −1 where it has none, and the lines that set it."""
+    columns = np.append(group.indices, -1)  # index −1: none
+    constants = [format_array("int", f"column_of_code_{index}", columns[group.column_of_code])]
+    feature, unseen = int(group.features[0]), int(columns[group.column_of_unseen])
+    return constants, (
+        f"    if (!isnan(features[{feature}])) {{\n"
+        f"        const int code = (int)features[{feature}];\n"
+        f"        const int column = code < 0 ? {unseen} : column_of_code_{index}[code];\n"
+        "        if (column >= 0) columns[column] = 1.0f;\n    }\n"
     )
 
 

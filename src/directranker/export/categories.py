@@ -1,25 +1,169 @@
-"""Programs that score numbers only cannot score a model with categorical features.
+"""Models with categorical features: the names of their inputs, and documents with strings to score.
 
 >>> from directranker.description.model import Trees
->>> refuse_categories(Trees(("price", "brand"), (), {1: ("Acme", "Zeta")}), "Solr", "use C")
+>>> model = Trees(("price", "brand"), (), {1: ("Acme", "Zeta")})
+>>> get_number_names(model), get_category_names(model)
+(('price',), ('brand',))
+>>> refuse_categories(model, "Solr")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-directranker.errors.ExportError: feature 'brand' is categorical, and Solr scores numbers only; use C
+directranker.errors.ExportError: feature 'brand' is categorical, and Solr scores numbers only; export to ...
 """
 
 from __future__ import annotations
 
-from directranker.description.model import Model
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from directranker.arrays import Features, IntArray
+from directranker.data.categories import decode, encode_values
+from directranker.data.dataset import RankingDataset
+from directranker.description.columns import Indicators
+from directranker.description.model import Model, Trees
 from directranker.errors import ExportError
 
-__all__ = ["NUMBERS_INSTEAD", "refuse_categories"]
+__all__ = [
+    "Documents",
+    "Values",
+    "check_vocabularies",
+    "get_category_names",
+    "get_number_names",
+    "refuse_categories",
+]
 
-NUMBERS_INSTEAD = (
-    "train on numbers in its place, such as a 0/1 feature per frequent value, or score with directranker"
-)
+Values: TypeAlias = NDArray[Any]
+"""Strings (n_documents, n_categorical), None where a value is missing."""
+MAX_CHANGED = 16  # documents that get unseen and missing values
 
 
-def refuse_categories(model: Model, program: str, advice: str) -> None:
+def get_number_names(model: Model) -> tuple[str, ...]:
+    """Return the names of the features that are numbers, in the order of an export's input."""
+    return tuple(name for at, name in enumerate(model.feature_names) if at not in model.categories)
+
+
+def get_category_names(model: Model) -> tuple[str, ...]:
+    """Return the names of the categorical features, in the order of an export's input."""
+    return tuple(model.feature_names[at] for at in sorted(model.categories))
+
+
+def refuse_categories(model: Model, program: str) -> None:
     """Raise an ExportError for a model with categorical features."""
-    for feature in model.categories:
-        name = model.feature_names[feature]
-        raise ExportError(f"feature {name!r} is categorical, and {program} scores numbers only; {advice}")
+    for name in get_category_names(model):
+        raise ExportError(
+            f"feature {name!r} is categorical, and {program} scores numbers only; export to 'onnx' or 'c', "
+            "or train on numbers in its place, such as a mean label per value of past data"
+        )
+
+
+def check_vocabularies(model: Model) -> None:
+    """Raise unless all look-ups have as many codes as their vocabulary; a file may contain anything."""
+    if isinstance(model, Trees):
+        return
+    groups = [group for group in model.columns if isinstance(group, Indicators)]
+    sizes = [
+        *((int(group.features[0]), len(group.column_of_code)) for group in groups),
+        *((lookup.feature, len(lookup.values)) for lookup in model.derived),
+    ]
+    for feature, size in sizes:
+        if size != len(model.categories.get(feature, ())):
+            raise ExportError(f"feature {feature} is encoded for {size} categories, which it does not have")
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents as the input of an exported model."""
+
+    numbers: Features
+    """(n_documents, n_numbers): the features that are not categorical."""
+    values: Values | None
+    """The categories; None for a model without any."""
+    offsets: IntArray
+
+    @classmethod
+    def read(cls, data: RankingDataset, table: Features, model: Model) -> Documents:
+        """Read the documents of a data set; `table` has its features in the order of the model."""
+        if not model.categories:
+            return cls(table, None, data.offsets)
+        columns = []
+        for feature, vocabulary in sorted(model.categories.items()):
+            name = model.feature_names[feature]
+            column = decode(data.features[:, data.feature_names.index(name)], data.categories[name])
+            # An exported model cannot tell an empty string that is not a category from a missing value.
+            empty = "" if "" in vocabulary else None
+            columns.append([value or (None if value is None else empty) for value in column.to_pylist()])
+        numbers = [at for at in range(len(model.feature_names)) if at not in model.categories]
+        return cls(np.ascontiguousarray(table[:, numbers]), _to_values(columns), data.offsets)
+
+    def to_dataset(self, model: Model) -> RankingDataset:
+        """Return the documents as a data set without labels, for the ranker itself."""
+        n_rows, query_ids = len(self.numbers), np.arange(len(self.offsets) - 1)
+        if self.values is None:
+            return RankingDataset(self.numbers, np.zeros(n_rows), self.offsets, query_ids)
+        table = np.empty((n_rows, len(model.feature_names)), dtype=np.float32)
+        table[:, [at for at in range(table.shape[1]) if at not in model.categories]] = self.numbers
+        categories = {}
+        for values, feature in zip(self.values.T, sorted(model.categories), strict=True):
+            name = model.feature_names[feature]
+            column = pa.chunked_array([pa.array(values.tolist(), pa.large_string())])
+            table[:, feature], categories[name] = encode_values(column, name)
+        names = model.feature_names
+        return RankingDataset(table, np.zeros(n_rows), self.offsets, query_ids, names, categories=categories)
+
+    def change_categories(self, model: Model, *, has_null: bool) -> Documents:
+        """Return some of the documents with missing values, and with values that are not in a vocabulary.
+
+        Without `has_null`, an empty string is the missing value, except where it is a category.
+        """
+        assert self.values is not None  # noqa: S101 - the model has categories
+        chosen, n_columns = np.arange(min(MAX_CHANGED, len(self.numbers))), self.values.shape[1]
+        vocabularies = [model.categories[feature] for feature in sorted(model.categories)]
+        rows, changed = [], []
+        for column, vocabulary in enumerate(vocabularies):
+            unseen, may_miss = _make_unseen(vocabulary), has_null or "" not in vocabulary
+            for row in chosen.tolist():
+                known = self.values[row, column] or unseen
+                others = [unseen, f"{known} ", known[:-1] or unseen, *[None] * may_miss]
+                rows += [row] * len(others)
+                changed += [
+                    (*self.values[row, :column], one, *self.values[row, column + 1 :]) for one in others
+                ]
+        rows.append(0)
+        changed.append(tuple(map(_make_unseen, vocabularies)))
+        values = np.empty((len(rows), n_columns), dtype=object)
+        values[:] = changed
+        return Documents(self.numbers[rows], values, np.array([0, len(rows)]))
+
+    def check_empty_strings(self, model: Model) -> None:
+        """Raise where a column has missing values, and the empty string as a category, too."""
+        assert self.values is not None  # noqa: S101 - the model has categories
+        for column, feature in enumerate(sorted(model.categories)):
+            is_missing = [value is None for value in self.values[:, column]]
+            if "" in model.categories[feature] and any(is_missing):
+                raise ExportError(
+                    f"feature {model.feature_names[feature]!r} has the empty string as a category, and row "
+                    f"{is_missing.index(True)} is missing, which ONNX also writes as an empty string; "
+                    "replace one of them in the data and train again, or export to 'c'"
+                )
+
+
+def _to_values(columns: Sequence[Sequence[str | None]]) -> Values:
+    values = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for at, column in enumerate(columns):
+        values[:, at] = column
+    return values
+
+
+def _make_unseen(vocabulary: Sequence[str]) -> str:
+    """Return a string that is not in a vocabulary.
+
+    >>> _make_unseen(["unseen", "x"])
+    'unseen?'
+    """
+    known, unseen = set(vocabulary), "unseen"
+    while unseen in known:
+        unseen += "?"
+    return unseen

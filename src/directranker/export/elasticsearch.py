@@ -19,7 +19,7 @@ from typing import Any
 
 from directranker.description.model import Model, Net, Tree, Trees
 from directranker.errors import ExportError
-from directranker.export.categories import NUMBERS_INSTEAD, refuse_categories
+from directranker.export.categories import refuse_categories
 from directranker.export.engine_models import check_trees, round_float32, to_linear
 from directranker.export.thresholds import next_above_float32, round_down_float32
 
@@ -32,7 +32,7 @@ def write_elasticsearch(
     model: Model, *, name: str, ranklib: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the feature set and the model to upload; with `ranklib`, trees in RankLib's format."""
-    refuse_categories(model, ENGINE, NUMBERS_INSTEAD)
+    refuse_categories(model, ENGINE)
     features = {
         "featureset": {
             "name": f"{name}_features",

@@ -27,13 +27,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from directranker.arrays import Features, IntArray
 from directranker.data.checking import as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import check_writable_parent, write_folder_atomically
@@ -41,6 +40,7 @@ from directranker.description.model import Model
 from directranker.errors import ExportError
 from directranker.export.c import compile_and_score, find_c_compiler, write_c
 from directranker.export.c_source import to_identifier
+from directranker.export.categories import Documents, check_vocabularies
 from directranker.export.elasticsearch import write_elasticsearch
 from directranker.export.engines import score_elasticsearch, score_solr
 from directranker.export.onnx import score_onnx, write_onnx
@@ -57,10 +57,12 @@ class Export:
     """The files of an export by name, and a function that scores rows as the target does."""
 
     files: dict[str, bytes]
-    score: Callable[[Features], NDArray[np.floating]] | None
+    score: Callable[[Documents], NDArray[np.floating]] | None
     """None if no program is available to compute the scores."""
     checked_by: str
     supports_missing: bool = True
+    has_null: bool = True
+    """Whether a missing category differs from an empty string."""
 
 
 def export_ranker(
@@ -83,7 +85,8 @@ def export_ranker(
     to
         `"onnx"`, `"c"`, `"solr"`, `"elasticsearch"` or `"elasticsearch-ranklib"`.
     rows
-        Documents to compare scores on: a `RankingDataset`, or the features of one query.
+        Documents to compare scores on: a `RankingDataset`, or the features of one query. Scores of categories
+        are also compared on some of these rows with unseen and missing values.
     name
         The name of the model; by default, that of the folder.
     overwrite
@@ -95,9 +98,12 @@ def export_ranker(
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
     check_writable_parent(Path(path))
-    table, offsets = _read_rows(rows)
-    export = TARGETS[to](ranker._describe(), to_identifier(name or Path(path).name))
-    parity = _verify(ranker, export, table, offsets)
+    data = _read_rows(ranker, rows)
+    model = ranker._describe()
+    check_vocabularies(model)
+    export = TARGETS[to](model, to_identifier(name or Path(path).name))
+    documents = Documents.read(data, ranker._validate_features(data, reset=False), model)
+    parity = _verify(ranker, export, model, documents)
     facts = {"to": to, **asdict(parity)}
     if not parity.n_documents:
         facts["largest_difference"] = None  # NaN, which JSON cannot store
@@ -108,23 +114,36 @@ def export_ranker(
     return parity
 
 
-def _read_rows(rows: RankingDataset | ArrayLike) -> tuple[Features, IntArray]:
+def _read_rows(ranker: Ranker, rows: RankingDataset | ArrayLike) -> RankingDataset:
     if isinstance(rows, RankingDataset):
-        table, offsets = np.asarray(rows.features), rows.offsets
+        data = rows
+    elif hasattr(ranker, "categories_"):
+        data = ranker._read_frame(rows, reset=False)
     else:
         table = as_features(rows)
-        offsets = np.array([0, len(table)])
-    if not len(table):
+        data = RankingDataset(table, np.zeros(len(table)), np.array([0, len(table)]), np.array([0]))
+    if not data.n_documents:
         raise ValueError("rows has no documents; give documents to compare scores on")
-    return table, offsets
+    return data
 
 
-def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) -> Parity:
+def _verify(ranker: Ranker, export: Export, model: Model, documents: Documents) -> Parity:
+    if not model.categories:
+        return _compare(ranker, export, model, documents)
+    if not export.has_null:
+        documents.check_empty_strings(model)
+    parity = _compare(ranker, export, model, documents)
+    by = f"{export.checked_by}, with unseen and missing categories,"
+    changed = documents.change_categories(model, has_null=export.has_null)
+    of_changed = _compare(ranker, replace(export, checked_by=by), model, changed)
+    return replace(parity, largest_difference=max(parity.largest_difference, of_changed.largest_difference))
+
+
+def _compare(ranker: Ranker, export: Export, model: Model, documents: Documents) -> Parity:
     if not export.supports_missing:
         # Engines replace missing values by 0, so compare on those.
-        table = np.nan_to_num(table, nan=0.0)
-    documents = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
-    expected = ranker.predict(documents)
+        documents = replace(documents, numbers=np.nan_to_num(documents.numbers, nan=0.0))
+    expected = ranker.predict(documents.to_dataset(model))
     if np.isnan(expected).any():
         row = int(np.argmax(np.isnan(expected)))
         raise ExportError(
@@ -134,7 +153,7 @@ def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) 
     if export.score is None:
         return Parity(export.checked_by, 0, 0, float("nan"), 0)
     try:
-        return check_parity(expected, export.score(table), offsets, by=export.checked_by)
+        return check_parity(expected, export.score(documents), documents.offsets, by=export.checked_by)
     except ExportError as error:
         if export.supports_missing:
             raise
@@ -146,7 +165,12 @@ def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) 
 
 def _export_onnx(model: Model, name: str) -> Export:
     content = write_onnx(model, name=name)
-    return Export({"model.onnx": content}, lambda table: score_onnx(content, table), "onnxruntime")
+    return Export(
+        {"model.onnx": content},
+        lambda documents: score_onnx(content, documents.numbers, documents.values),
+        "onnxruntime",
+        has_null=False,
+    )
 
 
 def _export_c(model: Model, name: str) -> Export:
@@ -155,11 +179,12 @@ def _export_c(model: Model, name: str) -> Export:
     compiler = find_c_compiler()
     if compiler is None:
         return Export(files, None, "nothing (no C compiler found)")
-    return Export(
-        files,
-        lambda table: compile_and_score(header, source, table, name=name, compiler=compiler),
-        f"the C compiler {compiler}",
-    )
+
+    def score(documents: Documents) -> NDArray[np.floating]:
+        inputs = documents.numbers, documents.values
+        return compile_and_score(header, source, *inputs, name=name, compiler=compiler)
+
+    return Export(files, score, f"the C compiler {compiler}")
 
 
 def _export_solr(model: Model, name: str) -> Export:
@@ -168,7 +193,7 @@ def _export_solr(model: Model, name: str) -> Export:
     read = {file: json.loads(content) for file, content in files.items()}
     return Export(
         files,
-        lambda table: score_solr(read["features.json"], read["model.json"], table),
+        lambda documents: score_solr(read["features.json"], read["model.json"], documents.numbers),
         "Solr's rules",
         supports_missing=False,
     )
@@ -180,7 +205,7 @@ def _export_elasticsearch(model: Model, name: str, *, ranklib: bool = False) -> 
     read = json.loads(files["model.json"])
     return Export(
         files,
-        lambda table: score_elasticsearch(read, model.feature_names, table),
+        lambda documents: score_elasticsearch(read, model.feature_names, documents.numbers),
         "the Elasticsearch plugin's rules",
         supports_missing=False,
     )

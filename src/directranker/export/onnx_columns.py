@@ -17,6 +17,7 @@ from directranker.arrays import FloatArray, IntArray
 from directranker.description.columns import (
     Columns,
     Copies,
+    Indicators,
     MissingIndicators,
     NormalQuantiles,
     Ramps,
@@ -29,6 +30,7 @@ from directranker.export.normal_quantile import (
     interpolate_middle,
     interpolate_tail,
 )
+from directranker.export.onnx_categories import add_indicators
 from directranker.export.onnx_graph import Graph
 
 __all__ = ["EncodedTable", "add_columns"]
@@ -45,23 +47,26 @@ class EncodedTable(NamedTuple):
     """(n_columns, n_documents) instead of (n_documents, n_columns)."""
 
 
-def add_columns(graph: Graph, groups: tuple[Columns, ...], *, n_features: int) -> EncodedTable:
-    """Add the operators that compute the columns from the input `features`, group by group."""
+def add_columns(graph: Graph, groups: tuple[Columns, ...], table: str, *, n_features: int) -> EncodedTable:
+    """Add the operators that compute the columns from a table of features, group by group."""
     if not groups:  # all columns are 0
-        every = graph.add("Mul", "features", graph.constant(np.float32(0)))
+        every = graph.add("Mul", table, graph.constant(np.float32(0)))
         none = graph.add("Gather", every, graph.constant(np.empty(0, dtype=np.int64)), axis=1)
         return EncodedTable(none, np.empty(0, int), by_column=False)
     by_column = any(isinstance(group, Ramps) for group in groups)
-    parts = [_add_group(graph, group, n_features, by_column) for group in groups]
+    parts = [_add_group(graph, group, table, n_features, by_column) for group in groups]
     places = np.concatenate([group.indices for group in groups])
-    table = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0 if by_column else 1)
-    return EncodedTable(table, places, by_column)
+    encoded = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0 if by_column else 1)
+    return EncodedTable(encoded, places, by_column)
 
 
-def _add_group(graph: Graph, group: Columns, n_features: int, by_column: bool) -> str:
+def _add_group(graph: Graph, group: Columns, table: str, n_features: int, by_column: bool) -> str:
     if isinstance(group, Ramps):
-        return _add_ramps(graph, group)
-    x = "features"
+        return _add_ramps(graph, group, table)
+    if isinstance(group, Indicators):
+        codes = graph.add("Gather", table, graph.constant(group.features[:1]), axis=1)
+        return add_indicators(graph, codes, group, by_column=by_column)
+    x = table
     if not np.array_equal(group.features, np.arange(n_features)):
         x = graph.add("Gather", x, graph.constant(group.features), axis=1)
     values = _add_elementwise(graph, x, group)
@@ -84,12 +89,12 @@ def _replace_nan(graph: Graph, value: str, dtype: type[np.floating]) -> str:
     return graph.add("Where", graph.add("IsNaN", value), graph.constant(dtype(0)), value)
 
 
-def _add_ramps(graph: Graph, group: Ramps) -> str:
+def _add_ramps(graph: Graph, group: Ramps, table: str) -> str:
     """Add (n_bins, n_documents) ramps."""
     # A missing value fills no bin. Replace it in the features, which are fewer than the bins; ONNX does not
     # define Clip of NaN.
-    missing = graph.add("IsNaN", "features")
-    whole = graph.add("Where", missing, graph.constant(np.float32(-FLOAT32_MAX)), "features")
+    missing = graph.add("IsNaN", table)
+    whole = graph.add("Where", missing, graph.constant(np.float32(-FLOAT32_MAX)), table)
     x = graph.add("Gather", graph.add("Transpose", whole), graph.constant(group.features), axis=0)
     width = group.high.astype(np.float64) - group.low
     # Only a bin over the whole range of float32 is wider than FLOAT32_MAX.

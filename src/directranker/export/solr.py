@@ -26,7 +26,7 @@ from directranker.arrays import FloatArray, IntArray
 from directranker.description.columns import Copies, Ramps, Rescaled
 from directranker.description.model import Layer, Model, Net, Tree, Trees
 from directranker.errors import ExportError
-from directranker.export.categories import NUMBERS_INSTEAD, refuse_categories
+from directranker.export.categories import refuse_categories
 from directranker.export.engine_models import (
     Norms,
     check_missing_marks,
@@ -56,7 +56,7 @@ MIN_BIN_WIDTH = 1 / float(np.finfo(np.float32).max)
 
 def write_solr(model: Model, *, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Write the features and the model to upload to Solr."""
-    refuse_categories(model, "Solr", NUMBERS_INSTEAD)
+    refuse_categories(model, "Solr")
     store = f"{name}_features"
     features = [
         {

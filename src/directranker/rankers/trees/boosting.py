@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from directranker.arrays import Features, IntArray
+from directranker.arrays import Features, FloatArray, IntArray
 from directranker.training.data import TrainingData
 from directranker.training.interrupts import run_interruptibly
 
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["build_dataset", "call_lightgbm", "split_long_queries"]
+__all__ = [
+    "build_dataset",
+    "call_lightgbm",
+    "normalise_weights",
+    "number_missing_categories",
+    "split_long_queries",
+]
 
 Result = TypeVar("Result")
 
@@ -30,18 +36,23 @@ def build_dataset(
 ) -> lightgbm.Dataset:
     """Bin the features query by query, into the bins of `reference` where it is given.
 
-    Rows that are not in order are read from the table a few thousand at a time, into bins made from a sample.
+    Rows that are not in order, and those with missing categories, are read from the table a few thousand at a
+    time, into bins made from a sample.
     """
     import lightgbm  # noqa: PLC0415 - slow to import
 
-    n_rows = data.n_documents
-    parameters = {**parameters, "bin_construct_sample_cnt": SAMPLED_ROWS}
-    if data.rows is None or n_rows <= SAMPLED_ROWS:
-        return call_lightgbm(
-            lightgbm.Dataset(data.features, reference=reference, params=parameters).construct, data
-        )
+    n_rows, n_categories = data.n_documents, data.kinds.n_categories
+    columns = np.flatnonzero(n_categories).tolist()
+    options: dict[str, Any] = {
+        "params": {**parameters, "bin_construct_sample_cnt": SAMPLED_ROWS},
+        "categorical_feature": columns,
+    }
+    is_ready = data.rows is None and not np.isnan(data.table[:, columns]).any()
+    if is_ready or n_rows <= SAMPLED_ROWS:
+        table = number_missing_categories(data.features, n_categories)
+        return call_lightgbm(lightgbm.Dataset(table, reference=reference, **options).construct, data)
 
-    order: IntArray = data.rows
+    order: IntArray = np.arange(n_rows) if data.rows is None else data.rows
 
     class Rows(lightgbm.Sequence):  # type: ignore[misc]
         batch_size = BATCH_ROWS
@@ -50,14 +61,35 @@ def build_dataset(
             return n_rows
 
         def __getitem__(self, index: Any) -> Features:
-            rows: Features = data.table[order[index]]
-            return rows
+            is_row = isinstance(index, int | np.integer)
+            rows = number_missing_categories(data.table[order[[index] if is_row else index]], n_categories)
+            return rows[0] if is_row else rows
 
     if reference is None:
         sampled = np.random.default_rng((seed, 13)).choice(n_rows, SAMPLED_ROWS, replace=False)
         sample = data.take_rows(np.sort(sampled))
-        reference = call_lightgbm(lightgbm.Dataset(sample.features, params=parameters).construct, sample)
-    return lightgbm.Dataset(Rows(), reference=reference, params=parameters).construct()
+        table = number_missing_categories(sample.features, n_categories)
+        reference = call_lightgbm(lightgbm.Dataset(table, **options).construct, sample)
+    return lightgbm.Dataset(Rows(), reference=reference, **options).construct()
+
+
+def number_missing_categories(table: Features, n_categories: IntArray) -> Features:
+    """Return the table with the code after the last category where a category is missing.
+
+    LightGBM sends NaN and −1 to the right of every categorical split, together with the rarest values; a code
+    of its own can go either way.
+
+    >>> table = np.array([[np.nan, np.nan], [1, -1]], dtype=np.float32)
+    >>> number_missing_categories(table, np.array([0, 3])).tolist()
+    [[nan, 3.0], [1.0, -1.0]]
+    """
+    columns = np.flatnonzero(n_categories)
+    missing = np.isnan(table[:, columns])
+    if not missing.any():
+        return table
+    table = np.array(table)
+    table[:, columns] = np.where(missing, n_categories[columns].astype(np.float32), table[:, columns])
+    return table
 
 
 def call_lightgbm(call: Callable[[], Result], data: TrainingData) -> Result:
@@ -88,3 +120,11 @@ def split_long_queries(data: TrainingData, seed: int) -> TrainingData:
         offsets=np.concatenate(offsets),
         query_weight=None if data.query_weight is None else data.query_weight[queries],
     )
+
+
+def normalise_weights(data: TrainingData) -> FloatArray | None:
+    """Return the weight of each document, scaled to mean 1, since LightGBM bounds their sums; else None."""
+    if not data.is_weighted:
+        return None
+    weight = data.weight_of_rows
+    return weight / float(weight.mean())

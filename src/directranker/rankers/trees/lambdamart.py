@@ -19,6 +19,7 @@ import joblib
 import numpy as np
 
 from directranker.arrays import Features, Float32Array, FloatArray, IntArray
+from directranker.data.column_kinds import ColumnKinds
 from directranker.description.model import Model, Trees
 from directranker.metrics import Metric
 from directranker.metrics.metric import mean_over_queries
@@ -39,7 +40,13 @@ from directranker.parameters import (
 from directranker.rankers.base import Ranker, as_metric, as_seed
 from directranker.rankers.contract import ModelText
 from directranker.rankers.rounds import RoundRecord, Rounds
-from directranker.rankers.trees.boosting import build_dataset, call_lightgbm, split_long_queries
+from directranker.rankers.trees.boosting import (
+    build_dataset,
+    call_lightgbm,
+    normalise_weights,
+    number_missing_categories,
+    split_long_queries,
+)
 from directranker.rankers.trees.description import describe_trees
 from directranker.rankers.trees.label_gains import encode_labels
 from directranker.rankers.trees.model_text import load_booster
@@ -65,6 +72,10 @@ RULES: dict[str, Constraint] = {
     "colsample_bytree": fraction(include_zero=False),
     "reg_lambda": at_least(0),
     "max_bin": integer(2, 65_535),
+    "cat_smooth": at_least(0),
+    "cat_l2": at_least(0),
+    "max_cat_threshold": integer(1, MAX_INT),
+    "min_data_per_group": integer(1, MAX_INT),
     "early_stopping": BOOLEAN,
     "patience": integer(1),
     "validation_fraction": between(0, 1),
@@ -77,8 +88,11 @@ RULES: dict[str, Constraint] = {
 class LambdaMART(Ranker):
     """Boosted trees (LightGBM) that optimise NDCG or MAP.
 
-    A missing value (nan) goes to the side of a split where it fits better. Gradients are multiplied by the
-    weights of documents. Queries of more than 10,000 documents are partitioned at random into smaller ones.
+    A missing value (nan) goes to the side of a split where it fits better. A split on a categorical feature
+    sends a set of categories to one side; missing is one more category. Categories that are too rare to be
+    split on, and those that the training data does not have, go to the other side together. Gradients are
+    multiplied by the weights of documents. Queries of more than 10,000 documents are partitioned at random
+    into smaller ones.
 
     Parameters
     ----------
@@ -110,7 +124,13 @@ class LambdaMART(Ranker):
     reg_lambda
         L2 regularisation of the leaf values.
     max_bin
-        The maximum number of bins per feature.
+        The maximum number of bins per numeric feature.
+    cat_smooth, cat_l2
+        Shrinkage of categories, of which some have few documents: a category with fewer documents in a node
+        than `cat_smooth` is not split on, and `cat_l2` is the L2 regularisation of leaf values below
+        categorical splits.
+    max_cat_threshold, min_data_per_group
+        The maximum number of categories in the set of a split, and the minimum number of documents of a set.
     early_stopping, patience
         Stop after `patience` trees without a better validation metric, and keep the trees up to the best one.
         With `early_stopping=False` all trees are kept, nothing is held out, and the metric on an `eval_set`
@@ -129,7 +149,7 @@ class LambdaMART(Ranker):
     Attributes
     ----------
     booster_
-        The trees, a `lightgbm.Booster`.
+        The trees, a `lightgbm.Booster`; in its input, a missing category has the code after the last one.
     feature_importances_
         The fraction of the total gain of all splits that is due to each feature.
     history_
@@ -156,6 +176,10 @@ class LambdaMART(Ranker):
         colsample_bytree: float = 0.5,
         reg_lambda: float = 0.0,
         max_bin: int = 255,
+        cat_smooth: float = 30.0,
+        cat_l2: float = 10.0,
+        max_cat_threshold: int = 8,
+        min_data_per_group: int = 100,
         early_stopping: bool = True,
         patience: int = 50,
         validation_fraction: float = 0.2,
@@ -174,6 +198,10 @@ class LambdaMART(Ranker):
         self.colsample_bytree = colsample_bytree
         self.reg_lambda = reg_lambda
         self.max_bin = max_bin
+        self.cat_smooth = cat_smooth
+        self.cat_l2 = cat_l2
+        self.max_cat_threshold = max_cat_threshold
+        self.min_data_per_group = min_data_per_group
         self.early_stopping = early_stopping
         self.patience = patience
         self.validation_fraction = validation_fraction
@@ -215,6 +243,7 @@ class LambdaMART(Ranker):
             early_stopping=self.early_stopping,
         )
         data = split_long_queries(data, seed)
+        self._n_categories = data.kinds.n_categories
         booster, objective = self._build_booster(data, validation, metric, seed)
         self._boost(booster, objective, data, validation, metric)
 
@@ -224,7 +253,7 @@ class LambdaMART(Ranker):
         import lightgbm  # noqa: PLC0415 - slow to import
 
         codes, gains = encode_labels(data.relevance)
-        weight = _normalise_weights(data)
+        weight = normalise_weights(data)
         pair_weight = resolve_pair_weight(self.pair_weight, metric)
         options, objective = build_objective(pair_weight, data, metric, weight=weight, gains=gains)
         parameters = {**self._lightgbm_parameters(seed), **options}
@@ -266,7 +295,8 @@ class LambdaMART(Ranker):
         self.best_round_ = rounds.best if stops_early else self.n_rounds_
         self.stopped_ = rounds.stopped
         # The fitted trees are loaded from text, so that those of a saved ranker are the same.
-        self.booster_ = load_booster(booster.model_to_string(num_iteration=self.best_round_))
+        text = booster.model_to_string(num_iteration=self.best_round_)
+        self.booster_ = load_booster(text, self._n_categories)
 
     def _lightgbm_parameters(self, seed: int) -> dict[str, Any]:
         return {
@@ -279,6 +309,10 @@ class LambdaMART(Ranker):
             "feature_fraction": self.colsample_bytree,
             "lambda_l2": self.reg_lambda,
             "max_bin": self.max_bin,
+            "cat_smooth": self.cat_smooth,
+            "cat_l2": self.cat_l2,
+            "max_cat_threshold": self.max_cat_threshold,
+            "min_data_per_group": self.min_data_per_group,
             "seed": seed % 2**31,
             "num_threads": _count_threads(self.n_jobs),
             # Column-wise, one thread sums each histogram, in the same order with any number of threads.
@@ -290,6 +324,7 @@ class LambdaMART(Ranker):
         }
 
     def _scores(self, table: Features, query: IntArray) -> Float32Array:  # noqa: ARG002
+        table = number_missing_categories(table, self._n_categories)
         scores = self.booster_.predict(table, num_threads=_count_threads(self.n_jobs))
         return np.asarray(scores, dtype=np.float32)
 
@@ -297,17 +332,22 @@ class LambdaMART(Ranker):
         return {**super()._fitted_state(), "booster_": ModelText(self.booster_.model_to_string())}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore({**state, "booster_": load_booster(state["booster_"])})
-        if self.booster_.num_feature() != self.n_features_in_:
-            raise ValueError(
-                f"the trees have {self.booster_.num_feature()} features, the ranker {self.n_features_in_}"
-            )
+        super()._restore(state)
+        kinds = self._column_kinds() or ColumnKinds.numbers(self.n_features_in_)
+        self._n_categories = kinds.n_categories
+        self.booster_ = load_booster(state["booster_"], self._n_categories)
 
     def _describe(self) -> Model:
-        return Trees(self._feature_names(), describe_trees(self.booster_.model_to_string()))
+        names, categories = self._feature_names(), getattr(self, "categories_", {})
+        return Trees(
+            names,
+            describe_trees(self.booster_.model_to_string(), self._n_categories),
+            {index: tuple(categories[name]) for index, name in enumerate(names) if name in categories},
+        )
 
     def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:  # noqa: ARG002
         better, worse = pairs.T
+        table = number_missing_categories(table, self._n_categories)
         contributions = np.asarray(self.booster_.predict(table, pred_contrib=True))[:, :-1]
         return contributions[better] - contributions[worse], "Shapley values along the paths of the trees"
 
@@ -336,14 +376,6 @@ class LambdaMART(Ranker):
 def _count_threads(n_jobs: int | None) -> int:
     N_JOBS.check("n_jobs", n_jobs)
     return 0 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
-
-
-def _normalise_weights(data: TrainingData) -> FloatArray | None:
-    """Return the weight of each document, scaled to mean 1, since LightGBM bounds their sums; else None."""
-    if not data.is_weighted:
-        return None
-    weight = data.weight_of_rows
-    return weight / float(weight.mean())
 
 
 def _first_queries(data: TrainingData, max_documents: int) -> IntArray:

@@ -3,6 +3,10 @@
 LightGBM does not validate the text: a child or a feature out of range would be an invalid memory access. So
 the text is parsed, its numbers are checked, and LightGBM reads a text written from them.
 
+A categorical split sends a set of codes to the left. The text has the sets of a tree as bits of 32-bit words,
+`cat_threshold`; set s has the words from `cat_boundaries[s]` to `cat_boundaries[s + 1]`, and the threshold of
+a node is the number of its set.
+
 >>> text = sanitise_text(TreeText(n_features=2, trees=[dict(
 ...     split_feature=[1], threshold=[0.5], decision_type=[2], left_child=[-1], right_child=[-2],
 ...     leaf_value=[0.0, 1.0])]).to_text())
@@ -20,20 +24,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from directranker.arrays import IntArray
+
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["TreeText", "load_booster", "parse_trees", "sanitise_text"]
+__all__ = ["CATEGORICAL", "TreeText", "get_category_set", "load_booster", "parse_trees", "sanitise_text"]
 
 MAX_LEAVES = 131_072  # LightGBM's limit
-DECISIONS = (
-    0,
-    2,
-    4,
-    6,
-    8,
-    10,
-)  # numerical splits, missing values to the right or left; no categorical splits
+CATEGORICAL = 1  # bit of LightGBM's decision_type
+NUMERICAL_DECISIONS = (0, 2, 4, 6, 8, 10)  # missing values to the right or left
+CATEGORICAL_DECISIONS = (1, 9)
+WORD_BITS = 32
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 NODE_FIELDS = {
     "split_feature": INT,
@@ -47,6 +49,7 @@ NODE_FIELDS = {
     "internal_count": INT,
 }
 LEAF_FIELDS = {"leaf_value": FLOAT, "leaf_weight": FLOAT, "leaf_count": INT}
+SET_FIELDS = ("cat_boundaries", "cat_threshold")
 REQUIRED_FIELDS = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value")
 
 
@@ -66,12 +69,42 @@ class TreeText:
             f"max_feature_idx={self.n_features - 1}\nfeature_names={names}\nfeature_infos={infos}\n\n"
         )
         trees = [
-            f"Tree={at}\nnum_leaves={len(tree['leaf_value'])}\nnum_cat=0\n"
+            f"Tree={at}\nnum_leaves={len(tree['leaf_value'])}\n"
+            f"num_cat={len(tree.get('cat_boundaries', [0])) - 1}\n"
             + "".join(f"{name}={' '.join(map(repr, numbers))}\n" for name, numbers in tree.items())
             + "is_linear=0\nshrinkage=1\n\n\n"
             for at, tree in enumerate(self.trees)
         ]
         return head + "".join(trees) + "end of trees\n"
+
+    def check_categories(self, n_categories: IntArray) -> None:
+        """Raise unless the trees split codes of these numbers of categories by sets, and numbers by order.
+
+        The code after the last category is that of a missing value.
+        """
+        for at, tree in enumerate(self.trees):
+            features = np.array(tree.get("split_feature", []), dtype=INT)
+            by_set = np.array(tree.get("decision_type", []), dtype=INT) & CATEGORICAL != 0
+            if (by_set != (n_categories[features] > 0)).any():
+                raise ValueError(f"tree {at} splits a number as a category, or a category as a number")
+            for node in np.flatnonzero(by_set):
+                codes = get_category_set(tree, int(node))
+                if len(codes) and codes[-1] > n_categories[features[node]]:
+                    raise ValueError(
+                        f"tree {at} has category {codes[-1]}, which feature {features[node]} lacks"
+                    )
+
+
+def get_category_set(tree: dict[str, Any], node: int) -> IntArray:
+    """Return the codes that a categorical split sends to the left, in ascending order.
+
+    >>> tree = dict(threshold=[1.0], cat_boundaries=[0, 1, 3], cat_threshold=[8, 5, 1])
+    >>> get_category_set(tree, 0).tolist()
+    [0, 2, 32]
+    """
+    start, stop = tree["cat_boundaries"][int(tree["threshold"][node]) :][:2]
+    words = np.array(tree["cat_threshold"][start:stop], dtype="<u4")
+    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.int64)
 
 
 def sanitise_text(text: str) -> str:
@@ -90,12 +123,18 @@ def parse_trees(text: str) -> TreeText:
     return TreeText(n_features, [_parse_tree(tree, at, n_features) for at, tree in enumerate(trees)])
 
 
-def load_booster(text: str) -> lightgbm.Booster:
-    """Check the text and load it into a LightGBM booster."""
+def load_booster(text: str, n_categories: IntArray | None = None) -> lightgbm.Booster:
+    """Check the text and load it into a LightGBM booster; `n_categories` is 0 for numbers, by default all."""
     import lightgbm  # noqa: PLC0415 - slow to import
 
+    trees = parse_trees(text)
+    if n_categories is None:
+        n_categories = np.zeros(trees.n_features, dtype=np.int64)
+    if len(n_categories) != trees.n_features:
+        raise ValueError(f"the trees have {trees.n_features} features, the ranker {len(n_categories)}")
+    trees.check_categories(n_categories)
     try:
-        return lightgbm.Booster(model_str=sanitise_text(text))
+        return lightgbm.Booster(model_str=trees.to_text())
     except lightgbm.basic.LightGBMError as error:
         raise ValueError(f"LightGBM cannot read the trees: {error}") from None
 
@@ -116,7 +155,7 @@ def _parse_tree(text: str, at: int, n_features: int) -> dict[str, Any]:
     num_leaves = _parse_count(fields, "num_leaves")
     if not 1 <= num_leaves <= MAX_LEAVES:
         raise ValueError(f"tree {at} has {num_leaves} leaves")
-    if fields.get("num_cat") != "0" or fields.get("is_linear", "0") != "0":
+    if fields.get("is_linear", "0") != "0":
         raise ValueError(f"tree {at} is of a kind that LambdaMART does not grow")
     tree = {
         name: _parse_numbers(fields[name], name, dtype, size, at)
@@ -127,9 +166,27 @@ def _parse_tree(text: str, at: int, n_features: int) -> dict[str, Any]:
     required = REQUIRED_FIELDS if num_leaves > 1 else ("leaf_value",)
     if not all(name in tree for name in required):
         raise ValueError(f"tree {at} lacks one of {', '.join(required)}")
+    tree |= _parse_sets(fields, at)
     if num_leaves > 1:
         _check_nodes(tree, at, n_features)
     return {name: numbers.tolist() for name, numbers in tree.items()}
+
+
+def _parse_sets(fields: dict[str, str], at: int) -> dict[str, Any]:
+    """Parse the sets of categories of a tree; empty if it has none."""
+    n_sets = _parse_count(fields, "num_cat")
+    if not n_sets:
+        return {}
+    if not all(name in fields for name in SET_FIELDS):
+        raise ValueError(f"tree {at} lacks one of {', '.join(SET_FIELDS)}")
+    boundaries = _parse_numbers(fields["cat_boundaries"], "cat_boundaries", INT, n_sets + 1, at)
+    n_words = len(fields["cat_threshold"].split())
+    if boundaries[0] != 0 or boundaries[-1] != n_words or (np.diff(boundaries) < 0).any():
+        raise ValueError(f"tree {at}: cat_boundaries do not divide the {n_words} words of cat_threshold")
+    words = _parse_numbers(fields["cat_threshold"], "cat_threshold", INT, n_words, at)
+    if n_words and (words.min() < 0 or words.max() >= 2**WORD_BITS):
+        raise ValueError(f"tree {at}: cat_threshold has a number that is not of {WORD_BITS} bits")
+    return {"cat_boundaries": boundaries, "cat_threshold": words}
 
 
 def _parse_numbers(text: str, name: str, dtype: np.dtype[Any], size: int, at: int) -> Any:
@@ -149,8 +206,11 @@ def _parse_numbers(text: str, name: str, dtype: np.dtype[Any], size: int, at: in
 def _check_nodes(tree: dict[str, Any], at: int, n_features: int) -> None:
     if tree["split_feature"].min() < 0 or tree["split_feature"].max() >= n_features:
         raise ValueError(f"tree {at} splits on a feature that does not exist")
-    if not np.isin(tree["decision_type"], DECISIONS).all():
+    if not np.isin(tree["decision_type"], (*NUMERICAL_DECISIONS, *CATEGORICAL_DECISIONS)).all():
         raise ValueError(f"tree {at} has decisions of a kind that LambdaMART does not make")
+    sets = tree["threshold"][tree["decision_type"] & CATEGORICAL != 0]
+    if not np.isin(sets, np.arange(len(tree.get("cat_boundaries", [0])) - 1)).all():
+        raise ValueError(f"tree {at} splits by a set of categories that does not exist")
     children = np.concatenate([tree["left_child"], tree["right_child"]])
     n_nodes = len(tree["left_child"])
     parents = np.tile(np.arange(n_nodes), 2)
