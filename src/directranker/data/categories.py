@@ -53,10 +53,7 @@ def encode_values(column: pa.ChunkedArray, name: str, *, first_row: int = 0) -> 
     """Return the code of each value, and the vocabulary; `name` and `first_row` are for errors."""
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
-    is_encoded = pa.types.is_dictionary(column.type)
-    encoded = (column if is_encoded else column.dictionary_encode()).unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # without chunks
-        return np.empty(0, dtype=np.float32), pa.array([], pa.large_string())
+    encoded = _as_one_dictionary(column)
     texts = _to_texts(encoded, name, first_row).dictionary_encode()  # -0.0 and 0.0 are one category
     values = texts.dictionary
     if len(values) > MAX_CATEGORIES:
@@ -71,6 +68,22 @@ def encode_values(column: pa.ChunkedArray, name: str, *, first_row: int = 0) -> 
     indices = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
     codes: Float32Array = np.append(rank_of_text, np.float32(np.nan))[indices]
     return codes, values.take(order)
+
+
+def _as_one_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Encode a column by one dictionary."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.chunks or [pa.array([], column.type)]
+    if pa.types.is_string_view(column.type.value_type):  # of polars, which Arrow cannot unify
+        chunks = [
+            pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(pa.large_string()))
+            for one in chunks
+        ]
+    if 2 * sum(len(one.dictionary) for one in chunks) > len(column):
+        # Of many different values: unifying dictionaries would take seconds per million values.
+        return pa.concat_arrays([one.dictionary.take(one.indices) for one in chunks]).dictionary_encode()
+    return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
 
 
 def _to_texts(encoded: pa.DictionaryArray, name: str, first_row: int) -> pa.Array:
