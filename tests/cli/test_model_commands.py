@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -117,6 +118,22 @@ def test_explain_sums_to_the_difference(folder: Path) -> None:
     assert found["difference"] == pytest.approx(float(scores[0]) - float(scores[1]))
     assert sum(found["contributions"].values()) + found["residual"] == pytest.approx(found["difference"])
     assert b"integrated gradients" in run(*arguments, cwd=folder).stdout
+
+
+def test_export_of_categories(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"qid": np.arange(600) // 6, "price": rng.normal(size=600)})
+    frame["brand"] = rng.choice(["Acme", "Zeta", None], size=600)
+    frame["relevance"] = (frame["brand"] == "Acme") * 1.0
+    data = RankingDataset.from_frame(frame)
+    LambdaMART(n_estimators=5, random_state=0).fit(data).save(tmp_path / "model")
+    other = frame.iloc[rng.permutation(600)][["brand", "relevance", "price", "qid"]].assign(more=1.0)
+    other.to_parquet(tmp_path / "rows.parquet")
+    export = ["export", "model", "--rows", "rows.parquet", "--to"]
+    done = run(*export, "onnx", "--out", "served", cwd=tmp_path)
+    assert b"verified by onnxruntime on 600 documents, 100 queries" in done.stdout, done.stderr
+    done = run(*export, "solr", "--out", "solr", cwd=tmp_path)
+    assert b"feature 'brand' is categorical, and Solr scores numbers only" in done.stderr
 
 
 def test_export(folder: Path) -> None:

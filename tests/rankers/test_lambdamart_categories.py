@@ -16,6 +16,7 @@ from directranker.rankers import DirectRanker, LambdaMART
 from directranker.rankers.nets.distillation import compute_soft_targets, resolve_teacher
 from directranker.rankers.trees import boosting
 from directranker.rankers.trees.model_text import TreeText, get_category_set, load_booster, parse_trees
+from directranker.rankers.trees.split_categories import SplitCategories
 from directranker.training.data import TrainingData
 
 BRANDS = [f"brand {number:02}" for number in range(30)]
@@ -151,8 +152,12 @@ TREE: dict[str, Any] = {
 }  # fmt: skip
 
 
+def check(text: str, n_codes: int = 40) -> None:
+    parse_trees(text).check_categories(np.array([False, n_codes > 0]), np.array([0, n_codes]))
+
+
 def test_text_of_categorical_trees() -> None:
-    booster = load_booster(TreeText(2, [TREE]).to_text(), np.array([0, 40]))
+    booster = load_booster(TreeText(2, [TREE]).to_text())
     codes = [2, 32, 0, 3, 40, -1, np.nan, 1e9, -1e9]
     rows = np.array([[9.0, code] for code in codes])
     assert booster.predict(rows).tolist() == [1.0, 1.0, *[2.0] * 7]
@@ -182,7 +187,7 @@ def test_text_of_categorical_trees() -> None:
 def test_invalid_sets_never_reach_lightgbm(change: dict[str, Any], message: str) -> None:
     tree = {name: value for name, value in {**TREE, **change}.items() if value is not None}
     with pytest.raises(ValueError, match=message):
-        load_booster(TreeText(2, [tree]).to_text().replace("'", ""), np.array([0, 40]))
+        check(TreeText(2, [tree]).to_text().replace("'", ""))
 
 
 def test_more_invalid_sets() -> None:
@@ -195,14 +200,12 @@ def test_more_invalid_sets() -> None:
     ):
         assert old in text
         with pytest.raises(ValueError, match=message):
-            load_booster(text.replace(old, new), np.array([0, 40]))
-    for n_categories, message in (
-        (np.array([0]), "the trees have 2 features, the ranker 1"),
-        (np.array([0, 31]), "has category 32, which feature 1 lacks"),
-        (None, "splits a number as a category"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            load_booster(text, n_categories)
+            check(text.replace(old, new))
+    check(text, 33)
+    with pytest.raises(ValueError, match="has category 32, which feature 1 lacks"):
+        check(text, 32)
+    with pytest.raises(ValueError, match="splits a number as a category"):
+        check(text, 0)
 
 
 def test_sets_are_those_of_the_words(ranker: LambdaMART) -> None:
@@ -217,3 +220,42 @@ def test_sets_are_those_of_the_words(ranker: LambdaMART) -> None:
                     32 * at + bit for at, word in enumerate(words) for bit in range(32) if word >> bit & 1
                 ]
                 assert get_category_set(tree, node).tolist() == expected
+
+
+def test_only_split_categories_have_numbers() -> None:
+    """So that the text of the trees does not grow with the vocabulary."""
+    rng = np.random.default_rng(0)
+    codes = np.where(
+        np.arange(4000) % 2, rng.integers(0, 20_000, size=4000), 19_000 + rng.integers(0, 9, size=4000)
+    )
+    data = RankingDataset(
+        codes[:, None].astype(np.float32), codes % 2, np.arange(0, 4001, 10), np.arange(400), ("id",),
+        categories={"id": [f"{code:05}" for code in range(20_000)]},
+    )  # fmt: skip
+    ranker = LambdaMART(**QUICK).fit(data)
+    assert 0 < len(ranker._split_categories.codes) < 50
+    assert len(ranker.booster_.model_to_string()) < 60_000
+    assert ranker.score(data) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("codes", lambda codes: codes[:-1], "has dtype int64 and shape"),
+        ("codes", lambda codes: codes[::-1].copy(), "are not codes in ascending order"),
+        ("codes", lambda codes: codes + 5, "are not codes in ascending order"),
+        ("codes", lambda codes: codes - 5, "are not codes in ascending order"),
+        ("offsets", lambda offsets: offsets[1:], "has dtype int64 and shape"),
+        ("offsets", lambda offsets: offsets[::-1].copy(), "do not increase from 0"),
+        ("offsets", lambda offsets: offsets.astype(float), "has dtype float64"),
+        ("offsets", lambda offsets: np.array([0, offsets[-1], offsets[-1]]), "not codes in ascending order"),
+    ],
+)
+def test_invalid_split_categories(ranker: LambdaMART, name: str, change: Any, message: str) -> None:
+    state = ranker._split_categories.to_state()
+    assert state is not None
+    assert state["codes"][-1] == len(BRANDS)  # missing
+    n_categories = np.array([0, len(BRANDS)])
+    SplitCategories.restore(state, n_categories)
+    with pytest.raises(ValueError, match=message):
+        SplitCategories.restore({**state, name: change(state[name])}, n_categories)

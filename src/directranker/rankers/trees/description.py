@@ -17,21 +17,22 @@ from directranker.arrays import IntArray
 from directranker.description.model import Tree
 from directranker.errors import ExportError
 from directranker.rankers.trees.model_text import CATEGORICAL, get_category_set, parse_trees
+from directranker.rankers.trees.split_categories import SplitCategories
 
 __all__ = ["describe_trees"]
 
 DEFAULT_LEFT, MISSING_ZERO, MISSING_NAN = 2, 4, 8  # bits of LightGBM's decision_type
 
 
-def describe_trees(text: str, n_categories: IntArray | None = None) -> tuple[Tree, ...]:
-    """Describe the trees of LightGBM's model text; `n_categories` is 0 for numbers, by default all are."""
+def describe_trees(text: str, categories: SplitCategories | None = None) -> tuple[Tree, ...]:
+    """Describe the trees of LightGBM's model text; `categories` has the codes behind its numbers."""
     parsed = parse_trees(text)
-    if n_categories is None:
-        n_categories = np.zeros(parsed.n_features, dtype=np.int64)
-    return tuple(_describe_tree(tree, n_categories) for tree in parsed.trees)
+    if categories is None:
+        categories = SplitCategories.restore(None, np.zeros(parsed.n_features, dtype=np.int64))
+    return tuple(_describe_tree(tree, categories) for tree in parsed.trees)
 
 
-def _describe_tree(numbers: dict[str, Any], n_categories: IntArray) -> Tree:
+def _describe_tree(numbers: dict[str, Any], categories: SplitCategories) -> Tree:
     integers = {
         name: np.array(numbers.get(name, []), dtype=np.int64)
         for name in ("split_feature", "left_child", "right_child", "decision_type")
@@ -43,9 +44,10 @@ def _describe_tree(numbers: dict[str, Any], n_categories: IntArray) -> Tree:
     missing_left = np.where(decision & MISSING_NAN, decision & DEFAULT_LEFT != 0, threshold >= 0)
     sets: list[IntArray | None] = [None] * len(decision)
     for node in np.flatnonzero(decision & CATEGORICAL):
-        codes, n_codes = get_category_set(numbers, int(node)), n_categories[integers["split_feature"][node]]
-        sets[node] = codes[codes < n_codes]
-        missing_left[node] = n_codes in codes  # a missing category has the code after the last one
+        feature = int(integers["split_feature"][node])
+        codes = categories.get_codes(feature)[get_category_set(numbers, int(node))]
+        is_missing = codes == categories.n_categories[feature]
+        sets[node], missing_left[node] = codes[~is_missing], is_missing.any()
     return Tree(
         feature=integers["split_feature"],
         threshold=np.where(decision & CATEGORICAL, 0.0, threshold),

@@ -22,7 +22,6 @@ from directranker.arrays import Features, Float32Array, FloatArray, IntArray
 from directranker.data.column_kinds import ColumnKinds
 from directranker.description.model import Model, Trees
 from directranker.metrics import Metric
-from directranker.metrics.metric import mean_over_queries
 from directranker.parameters import (
     BOOLEAN,
     CALLBACKS,
@@ -44,13 +43,18 @@ from directranker.rankers.trees.boosting import (
     build_dataset,
     call_lightgbm,
     normalise_weights,
-    number_missing_categories,
     split_long_queries,
 )
 from directranker.rankers.trees.description import describe_trees
 from directranker.rankers.trees.label_gains import encode_labels
-from directranker.rankers.trees.model_text import load_booster
-from directranker.rankers.trees.objectives import LightGBMObjective, build_objective, resolve_pair_weight
+from directranker.rankers.trees.model_text import parse_trees, to_booster
+from directranker.rankers.trees.objectives import (
+    LightGBMObjective,
+    as_lightgbm_metric,
+    build_objective,
+    resolve_pair_weight,
+)
+from directranker.rankers.trees.split_categories import SplitCategories
 from directranker.rankers.validation import early_stopping_split
 from directranker.training.data import TrainingData
 
@@ -149,7 +153,8 @@ class LambdaMART(Ranker):
     Attributes
     ----------
     booster_
-        The trees, a `lightgbm.Booster`; in its input, a missing category has the code after the last one.
+        The trees, a `lightgbm.Booster`. It numbers only the categories that it splits on; see the module
+        `split_categories`.
     feature_importances_
         The fraction of the total gain of all splits that is due to each feature.
     history_
@@ -243,7 +248,6 @@ class LambdaMART(Ranker):
             early_stopping=self.early_stopping,
         )
         data = split_long_queries(data, seed)
-        self._n_categories = data.kinds.n_categories
         booster, objective = self._build_booster(data, validation, metric, seed)
         self._boost(booster, objective, data, validation, metric)
 
@@ -274,8 +278,8 @@ class LambdaMART(Ranker):
         validation: TrainingData | None,
         metric: Metric,
     ) -> None:
-        measure_train = _as_lightgbm_metric(metric, data.take(_first_queries(data, MAX_MEASURED_DOCUMENTS)))
-        measure = None if validation is None else _as_lightgbm_metric(metric, validation)
+        measure_train = as_lightgbm_metric(metric, data.take(_first_queries(data, MAX_MEASURED_DOCUMENTS)))
+        measure = None if validation is None else as_lightgbm_metric(metric, validation)
         stops_early = self.early_stopping and measure is not None
         rounds = Rounds(
             type(self).__name__,
@@ -295,8 +299,9 @@ class LambdaMART(Ranker):
         self.best_round_ = rounds.best if stops_early else self.n_rounds_
         self.stopped_ = rounds.stopped
         # The fitted trees are loaded from text, so that those of a saved ranker are the same.
-        text = booster.model_to_string(num_iteration=self.best_round_)
-        self.booster_ = load_booster(text, self._n_categories)
+        trees = parse_trees(booster.model_to_string(num_iteration=self.best_round_))
+        self._split_categories = SplitCategories.of(trees, data.kinds.n_categories)
+        self.booster_ = to_booster(self._split_categories.renumber_trees(trees))
 
     def _lightgbm_parameters(self, seed: int) -> dict[str, Any]:
         return {
@@ -324,30 +329,40 @@ class LambdaMART(Ranker):
         }
 
     def _scores(self, table: Features, query: IntArray) -> Float32Array:  # noqa: ARG002
-        table = number_missing_categories(table, self._n_categories)
+        table = self._split_categories.renumber(table)
         scores = self.booster_.predict(table, num_threads=_count_threads(self.n_jobs))
         return np.asarray(scores, dtype=np.float32)
 
     def _fitted_state(self) -> dict[str, object]:
-        return {**super()._fitted_state(), "booster_": ModelText(self.booster_.model_to_string())}
+        categories = self._split_categories.to_state()
+        return {
+            **super()._fitted_state(),
+            "booster_": ModelText(self.booster_.model_to_string()),
+            **({} if categories is None else {"split_categories_": categories}),
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
+        kept = {name: value for name, value in state.items() if name not in ("booster_", "split_categories_")}
+        super()._restore(kept)
         kinds = self._column_kinds() or ColumnKinds.numbers(self.n_features_in_)
-        self._n_categories = kinds.n_categories
-        self.booster_ = load_booster(state["booster_"], self._n_categories)
+        split = SplitCategories.restore(state.get("split_categories_"), kinds.n_categories)
+        trees = parse_trees(state["booster_"])
+        if trees.n_features != self.n_features_in_:
+            raise ValueError(f"the trees have {trees.n_features} features, the ranker {self.n_features_in_}")
+        trees.check_categories(kinds.is_categorical, split.n_codes)
+        self._split_categories, self.booster_ = split, to_booster(trees)
 
     def _describe(self) -> Model:
         names, categories = self._feature_names(), getattr(self, "categories_", {})
         return Trees(
             names,
-            describe_trees(self.booster_.model_to_string(), self._n_categories),
+            describe_trees(self.booster_.model_to_string(), self._split_categories),
             {index: tuple(categories[name]) for index, name in enumerate(names) if name in categories},
         )
 
     def _contributions(self, table: Features, pairs: IntArray, *, n_steps: int) -> tuple[FloatArray, str]:  # noqa: ARG002
         better, worse = pairs.T
-        table = number_missing_categories(table, self._n_categories)
+        table = self._split_categories.renumber(table)
         contributions = np.asarray(self.booster_.predict(table, pred_contrib=True))[:, :-1]
         return contributions[better] - contributions[worse], "Shapley values along the paths of the trees"
 
@@ -381,17 +396,3 @@ def _count_threads(n_jobs: int | None) -> int:
 def _first_queries(data: TrainingData, max_documents: int) -> IntArray:
     """Return the first queries, with about `max_documents` documents."""
     return np.arange(max(1, int(np.searchsorted(data.offsets, max_documents, side="right")) - 1))
-
-
-def _as_lightgbm_metric(
-    metric: Metric, data: TrainingData
-) -> Callable[[FloatArray, Any], tuple[str, float, bool]]:
-    """Return the weighted mean metric in the form that LightGBM calls."""
-    relevance, offsets = data.relevance, data.offsets
-    weights = data.weight_of_queries if data.is_weighted else None
-
-    def evaluate(scores: FloatArray, _: object) -> tuple[str, float, bool]:
-        values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
-        return str(metric), mean_over_queries(values, weights), True
-
-    return evaluate

@@ -19,17 +19,27 @@ ValueError: tree 0: the nodes do not form a tree
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from directranker.arrays import IntArray
+from directranker.arrays import BoolArray, IntArray
 
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["CATEGORICAL", "TreeText", "get_category_set", "load_booster", "parse_trees", "sanitise_text"]
+__all__ = [
+    "CATEGORICAL",
+    "TreeText",
+    "get_category_set",
+    "load_booster",
+    "pack_category_sets",
+    "parse_trees",
+    "sanitise_text",
+    "to_booster",
+]
 
 MAX_LEAVES = 131_072  # LightGBM's limit
 CATEGORICAL = 1  # bit of LightGBM's decision_type
@@ -77,19 +87,16 @@ class TreeText:
         ]
         return head + "".join(trees) + "end of trees\n"
 
-    def check_categories(self, n_categories: IntArray) -> None:
-        """Raise unless the trees split codes of these numbers of categories by sets, and numbers by order.
-
-        The code after the last category is that of a missing value.
-        """
+    def check_categories(self, is_categorical: BoolArray, n_codes: IntArray) -> None:
+        """Raise unless the trees split categorical features by sets of codes up to these numbers of them."""
         for at, tree in enumerate(self.trees):
             features = np.array(tree.get("split_feature", []), dtype=INT)
             by_set = np.array(tree.get("decision_type", []), dtype=INT) & CATEGORICAL != 0
-            if (by_set != (n_categories[features] > 0)).any():
+            if (by_set != is_categorical[features]).any():
                 raise ValueError(f"tree {at} splits a number as a category, or a category as a number")
             for node in np.flatnonzero(by_set):
                 codes = get_category_set(tree, int(node))
-                if len(codes) and codes[-1] > n_categories[features[node]]:
+                if len(codes) and codes[-1] >= n_codes[features[node]]:
                     raise ValueError(
                         f"tree {at} has category {codes[-1]}, which feature {features[node]} lacks"
                     )
@@ -123,16 +130,30 @@ def parse_trees(text: str) -> TreeText:
     return TreeText(n_features, [_parse_tree(tree, at, n_features) for at, tree in enumerate(trees)])
 
 
-def load_booster(text: str, n_categories: IntArray | None = None) -> lightgbm.Booster:
-    """Check the text and load it into a LightGBM booster; `n_categories` is 0 for numbers, by default all."""
+def pack_category_sets(sets: Sequence[IntArray]) -> dict[str, list[int]]:
+    """Return sets of codes as fields of a tree.
+
+    >>> pack_category_sets([np.array([3]), np.array([0, 2, 32])])
+    {'cat_boundaries': [0, 1, 3], 'cat_threshold': [8, 5, 1]}
+    """
+    words = []
+    for codes in sets:
+        bits = np.zeros((int(codes.max(initial=0)) // WORD_BITS + 1) * WORD_BITS, dtype=np.uint8)
+        bits[codes] = 1
+        words.append(np.packbits(bits, bitorder="little").view("<u4"))
+    boundaries = np.cumsum([0, *map(len, words)])
+    return {"cat_boundaries": boundaries.tolist(), "cat_threshold": np.concatenate(words).tolist()}
+
+
+def load_booster(text: str) -> lightgbm.Booster:
+    """Check the text and load it into a LightGBM booster."""
+    return to_booster(parse_trees(text))
+
+
+def to_booster(trees: TreeText) -> lightgbm.Booster:
+    """Load checked trees into a LightGBM booster."""
     import lightgbm  # noqa: PLC0415 - slow to import
 
-    trees = parse_trees(text)
-    if n_categories is None:
-        n_categories = np.zeros(trees.n_features, dtype=np.int64)
-    if len(n_categories) != trees.n_features:
-        raise ValueError(f"the trees have {trees.n_features} features, the ranker {len(n_categories)}")
-    trees.check_categories(n_categories)
     try:
         return lightgbm.Booster(model_str=trees.to_text())
     except lightgbm.basic.LightGBMError as error:

@@ -1,4 +1,4 @@
-"""The objectives of LambdaMART: LightGBM's lambdarank, or lambdas of our own.
+"""The objectives of LambdaMART: LightGBM's lambdarank, or lambdas of our own; and its metric.
 
 >>> resolve_pair_weight("metric", Metric.parse("map"))
 PairWeight(name='delta_map', k=None)
@@ -17,10 +17,18 @@ from directranker.arrays import FloatArray
 from directranker.costs.curvatures import EvenLambdas, Lambdas, SwapLambdas
 from directranker.errors import DataError
 from directranker.metrics import Metric
+from directranker.metrics.metric import mean_over_queries
 from directranker.pairs.weights import BY_SWAP, PairWeight, parse_pair_weight
 from directranker.training.data import TrainingData
 
-__all__ = ["LAMBDARANK", "LightGBMObjective", "ResolvedWeight", "build_objective", "resolve_pair_weight"]
+__all__ = [
+    "LAMBDARANK",
+    "LightGBMObjective",
+    "ResolvedWeight",
+    "as_lightgbm_metric",
+    "build_objective",
+    "resolve_pair_weight",
+]
 
 LAMBDARANK: Literal["lambdarank"] = "lambdarank"
 ResolvedWeight = PairWeight | Literal["lambdarank"] | None
@@ -99,3 +107,17 @@ def _weight_lambdas(lambdas: Lambdas, weight: FloatArray | None) -> LightGBMObje
         return (gradient, curvature) if weight is None else (gradient * weight, curvature * weight)
 
     return compute
+
+
+def as_lightgbm_metric(
+    metric: Metric, data: TrainingData
+) -> Callable[[FloatArray, Any], tuple[str, float, bool]]:
+    """Return the weighted mean metric in the form that LightGBM calls."""
+    relevance, offsets = data.relevance, data.offsets
+    weights = data.weight_of_queries if data.is_weighted else None
+
+    def evaluate(scores: FloatArray, _: object) -> tuple[str, float, bool]:
+        values = metric.per_query(relevance, scores[: len(relevance)], offsets=offsets)
+        return str(metric), mean_over_queries(values, weights), True
+
+    return evaluate
