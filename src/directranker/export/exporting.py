@@ -29,15 +29,18 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from directranker.arrays import Features, IntArray
 from directranker.data.checking import as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import check_writable_parent, write_folder_atomically
 from directranker.description.model import Model
+from directranker.description.preparation import Prepared
 from directranker.errors import ExportError
 from directranker.export.c import compile_and_score, find_c_compiler, write_c
 from directranker.export.c_source import to_identifier
@@ -45,8 +48,10 @@ from directranker.export.elasticsearch import write_elasticsearch
 from directranker.export.engines import score_elasticsearch, score_solr
 from directranker.export.onnx import score_onnx, write_onnx
 from directranker.export.parity import Parity, check_parity
+from directranker.export.prepared import describe_estimator, write_prepared_c, write_prepared_onnx
 from directranker.export.solr import write_solr
 from directranker.rankers import Ranker
+from directranker.rankers.pipelines import predict_by_query
 from directranker.suggestions import describe_unknown_name
 
 __all__ = ["TARGETS", "export_ranker"]
@@ -64,7 +69,7 @@ class Export:
 
 
 def export_ranker(
-    ranker: Ranker,
+    ranker: Ranker | Pipeline,
     path: str | Path,
     *,
     to: str,
@@ -77,7 +82,9 @@ def export_ranker(
     Parameters
     ----------
     ranker
-        Any fitted ranker; an `Ensemble` if its members score each document independently.
+        Any fitted ranker; an `Ensemble` if its members score each document independently. To `onnx` and `c`
+        also a pipeline that ends with a ranker, and a ranker with a transformer of scikit-learn, if all steps
+        are scalers and imputers of numbers; else the error names the step.
     path
         The output folder.
     to
@@ -96,7 +103,13 @@ def export_ranker(
         raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
     check_writable_parent(Path(path))
     table, offsets = _read_rows(rows)
-    export = TARGETS[to](ranker._describe(), to_identifier(name or Path(path).name))
+    model = describe_estimator(ranker)
+    if isinstance(model, Prepared) and to not in PREPARED:
+        raise ExportError(
+            f"{to} cannot compute {model.steps} before a model; export to 'onnx' or 'c', or train a ranker "
+            "with transform='standard' instead"
+        )
+    export = TARGETS[to](model, to_identifier(name or Path(path).name))
     parity = _verify(ranker, export, table, offsets)
     facts = {"to": to, **asdict(parity)}
     if not parity.n_documents:
@@ -119,12 +132,13 @@ def _read_rows(rows: RankingDataset | ArrayLike) -> tuple[Features, IntArray]:
     return table, offsets
 
 
-def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) -> Parity:
+def _verify(ranker: Ranker | Pipeline, export: Export, table: Features, offsets: IntArray) -> Parity:
     if not export.supports_missing:
         # Engines replace missing values by 0, so compare on those.
         table = np.nan_to_num(table, nan=0.0)
-    documents = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1))
-    expected = ranker.predict(documents)
+    names = tuple(map(str, getattr(ranker, "feature_names_in_", ()))) if isinstance(ranker, Pipeline) else ()
+    documents = RankingDataset(table, np.zeros(len(table)), offsets, np.arange(len(offsets) - 1), names)
+    expected = predict_by_query(ranker, documents)
     if np.isnan(expected).any():
         row = int(np.argmax(np.isnan(expected)))
         raise ExportError(
@@ -144,13 +158,15 @@ def _verify(ranker: Ranker, export: Export, table: Features, offsets: IntArray) 
         ) from None
 
 
-def _export_onnx(model: Model, name: str) -> Export:
-    content = write_onnx(model, name=name)
+def _export_onnx(model: Any, name: str) -> Export:
+    write = write_prepared_onnx if isinstance(model, Prepared) else write_onnx
+    content = write(model, name=name)
     return Export({"model.onnx": content}, lambda table: score_onnx(content, table), "onnxruntime")
 
 
-def _export_c(model: Model, name: str) -> Export:
-    header, source = write_c(model, name=name)
+def _export_c(model: Any, name: str) -> Export:
+    write = write_prepared_c if isinstance(model, Prepared) else write_c
+    header, source = write(model, name=name)
     files = {f"{name}.h": header.encode("ascii"), f"{name}.c": source.encode("ascii")}
     compiler = find_c_compiler()
     if compiler is None:
@@ -194,7 +210,7 @@ def _dump_json(value: object) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
 
 
-TARGETS: dict[str, Callable[[Model, str], Export]] = {
+TARGETS: dict[str, Callable[[Any, str], Export]] = {
     "onnx": _export_onnx,
     "c": _export_c,
     "solr": _export_solr,
@@ -202,3 +218,5 @@ TARGETS: dict[str, Callable[[Model, str], Export]] = {
     "elasticsearch-ranklib": _export_ranklib,
 }
 """The function that makes each export."""
+PREPARED = ("onnx", "c")
+"""The targets that compute steps of scikit-learn before a model."""
