@@ -77,7 +77,7 @@ def rank(
         raise ValueError(f"--tag {tag!r}: give a name without spaces, as a TREC run requires")
     if out != STANDARD:
         check_output_file(out, inputs=[data])
-    ranker = load_model(model, trust)
+    ranker = load_model(model, trust, or_pipeline=True)
     n_features = ranker.n_features_in_
     with _open_output(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
         datasets = warn_of_unused_features(_stream_data(data, n_features), n_features)

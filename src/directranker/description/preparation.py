@@ -96,8 +96,8 @@ def describe_transformer(transformer: Any, n_features: int, *, step: str) -> tup
     if values is None:
         raise ExportError(
             f"step {step!r} is a {type(transformer).__name__}, for which there is no exact export; use "
-            "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or SimpleImputer on columns of numbers, "
-            "or directranker's own transforms and categories"
+            "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or SimpleImputer on columns of "
+            "numbers, or directranker's own transforms and categories"
         )
     source = values.pop("source", everything)
     return (Preparation.of(source, **values),)

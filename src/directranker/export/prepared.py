@@ -60,7 +60,7 @@ def _strip_transform(ranker: Ranker, n_columns: int) -> Model:
     inner.__dict__.pop("feature_names_in_", None)
     inner.__dict__.pop("categories_", None)
     inner.n_features_in_ = n_columns
-    inner.transform_ = Unchanged().fit(np.zeros((1, n_columns)))  # type: ignore[attr-defined]
+    inner.transform_ = Unchanged().fit(np.zeros((1, n_columns)))
     return inner._describe()
 
 

@@ -19,6 +19,7 @@ directranker
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -64,8 +65,8 @@ def encode_transformer(transformer: Any, name: str, store: Store, *, step: str) 
     if known is None or type(transformer) is not known.kind:
         names = ", ".join(sorted([*(name for name in KNOWN if name != "MissingIndicator"), *_COMPOSED]))
         raise TypeError(
-            f"step {step!r} is a {class_name}, which cannot be saved without pickle; use one of {names}, or a "
-            "transform of directranker"
+            f"step {step!r} is a {class_name}, which cannot be saved without pickle; use one of {names}, or "
+            "a transform of directranker"
         )
     return {"class": class_name, **_encode_state(transformer, known, name, store, step)}
 
@@ -109,7 +110,7 @@ INPUTS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
 
 
 def _is_same(value: Any, default: Any) -> bool:
-    is_nan = isinstance(value, float) and isinstance(default, float) and value != value and default != default
+    is_nan = all(isinstance(one, float) and math.isnan(one) for one in (value, default))
     return value is default or is_nan or (type(value) is type(default) and bool(np.all(value == default)))
 
 
