@@ -65,8 +65,8 @@ def prepare_literally(table: Any, preparation: Preparation) -> Any:
 
 @pytest.mark.parametrize(
     "transformer",
-    [StandardScaler(), MinMaxScaler((-1, 2), clip=True), MaxAbsScaler(), RobustScaler(), FunctionTransformer(),
-     make_pipeline(SimpleImputer(), StandardScaler(with_std=False))],
+    [StandardScaler(), MinMaxScaler((-1, 2), clip=True), MaxAbsScaler(), RobustScaler(),
+     FunctionTransformer(), make_pipeline(SimpleImputer(), StandardScaler(with_std=False))],
     ids=str,
 )  # fmt: skip
 def test_descriptions_compute_every_bit_of_scikit_learn(transformer: Any) -> None:
@@ -81,8 +81,8 @@ def test_descriptions_compute_every_bit_of_scikit_learn(transformer: Any) -> Non
 @pytest.mark.parametrize("to", TARGETS)
 @pytest.mark.parametrize(
     "ranker",
-    [RankSVM(transform="none"), LambdaMART(n_estimators=5, random_state=0), RankSVM(transform=StandardScaler()),
-     DirectRanker(hidden_layers=(4,), max_epochs=2, random_state=0)],
+    [RankSVM(transform="none"), LambdaMART(n_estimators=5, random_state=0),
+     RankSVM(transform=StandardScaler()), DirectRanker(hidden_layers=(4,), max_epochs=2, random_state=0)],
     ids=lambda one: type(one).__name__,
 )  # fmt: skip
 def test_pipelines_are_exported_exactly(ranker: Any, to: str, tmp_path: Path) -> None:
