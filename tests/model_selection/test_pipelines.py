@@ -119,7 +119,7 @@ def test_pipelines_are_compared_beside_registered_rankers(tmp_path: Any) -> None
 
 def test_invalid_rankers_of_a_comparison_are_named() -> None:
     folds = make_folds(read_table(make_table()), n_folds=3)
-    with pytest.raises(TypeError, match="ranker 'mine' is .*; give an estimator with fit and predict"):
+    with pytest.raises(TypeError, match=r"ranker 'mine' is .*; give an estimator with fit and predict"):
         compare_rankers(folds, rankers={"mine": RankSVM})
     with pytest.raises(ValueError, match="'RankSVM' is the name of a registered ranker; give yours another"):
         compare_rankers(folds, rankers={"RankSVM": RankSVM()})

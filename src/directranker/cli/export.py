@@ -61,7 +61,7 @@ def export(
     if to not in TARGETS:
         raise ValueError(describe_unknown_name("target", to, TARGETS))
     check_output_folder(out, overwrite=overwrite, inputs=[model, rows])
-    ranker = load_model(model, trust)
+    ranker = load_model(model, trust, or_pipeline=True)
     data = read_data_for(ranker, rows, columns)
     parity = export_ranker(ranker, out, to=to, rows=data, name=name, overwrite=overwrite)
     files = ", ".join(sorted(path.name for path in out.iterdir()))

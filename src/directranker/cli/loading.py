@@ -35,11 +35,17 @@ Trust = Annotated[
 ]
 
 
-def load_model(folder: Path, trust: Sequence[str] | None) -> Ranker:
+def load_model(folder: Path, trust: Sequence[str] | None, *, or_pipeline: bool = False) -> Ranker:
     """Load the ranker of a folder, and trust the classes of these names."""
     from directranker.persistence import load_ranker
 
-    return load_ranker(folder, trust=[_resolve_class(name) for name in trust or ()])
+    model = load_ranker(folder, trust=[_resolve_class(name) for name in trust or ()])
+    if hasattr(model, "steps") and not or_pipeline:
+        raise ValueError(
+            f"{folder} holds a pipeline, which the commands rank and export take; load it in Python with "
+            "load_ranker"
+        )
+    return model
 
 
 def _resolve_class(name: str) -> type:

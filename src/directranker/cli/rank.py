@@ -83,7 +83,7 @@ def rank(
         raise ValueError(f"--tag {tag!r}: give a name without spaces, as a TREC run requires")
     if out != STANDARD:
         check_output_file(out, inputs=[data])
-    ranker = load_model(model, trust)
+    ranker = load_model(model, trust, or_pipeline=True)
     options = columns.make_options(ranker)
     with _open_output(out) as sink, open_ranking_writer(sink, kind, tag=tag) as write:
         pieces = _stream_data(data, options, columns.data_format)

@@ -1,4 +1,4 @@
-"""Features as the pandas frame that they were read from, with the values of categories instead of their codes.
+"""Features as the pandas frame that they were read from, with the values of categories, not their codes.
 
 scikit-learn's transformers select columns by name and encode categories from their values. Columns of
 categories have the type `category`, as in `RankingDataset.to_frame`, with NaN where a value is missing. Those

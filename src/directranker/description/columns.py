@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from directranker.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from directranker.description.column_sources import find_column_sources
 from directranker.encoding import (
     AutoTransform,
     InContext,
@@ -33,6 +34,7 @@ from directranker.encoding import (
     Unchanged,
     get_bins,
 )
+from directranker.encoding.adapters import QueryAdapter, RowAdapter
 from directranker.encoding.automatic import SIGNED_LOG
 from directranker.errors import ExportError
 
@@ -137,6 +139,8 @@ def map_columns_to_features(transform: BaseEstimator, n_columns: int) -> IntArra
     >>> map_columns_to_features(PiecewiseLinear(2).fit([[0.0, 0.0], [1.0, 5.0], [2.0, 9.0]]), 4).tolist()
     [0, 0, 1, 1]
     """
+    if isinstance(transform, RowAdapter | QueryAdapter):
+        return find_column_sources(transform.transformer_, transform.n_features_in_)
     bins = get_bins(transform)
     if bins is None and n_columns == transform.n_features_in_:
         return np.arange(n_columns)

@@ -6,9 +6,9 @@ frames, so that a `ColumnTransformer` can select columns and encode the values o
 sparse output to dense float32, block by block, in bounded memory.
 
 A row has the same bits in any batch. scikit-learn's scalers, encoders and imputers compute each value on its
-own. Others, such as matrix products, may round a row differently in another batch: they get blocks of 64 rows,
-the last one padded, if a test shows that a row has the same bits at each position and beside any others, or
-else single rows. A transformer that encodes a row differently beside other rows raises an error.
+own. Others, such as matrix products, may round a row differently in another batch: they get blocks of 64
+rows, the last one padded, if a test shows that a row has the same bits at each position and beside any
+others, or else single rows. A transformer that encodes a row differently beside other rows raises an error.
 
 >>> from sklearn.preprocessing import MaxAbsScaler
 >>> adapt_transformer(MaxAbsScaler()).fit([[2.0], [-4.0]]).transform([[1.0]])

@@ -24,6 +24,7 @@ from directranker.data.categories import decode, encode_values
 from directranker.data.dataset import RankingDataset
 from directranker.description.columns import Indicators
 from directranker.description.model import Model, Trees
+from directranker.description.preparation import Prepared
 from directranker.errors import ExportError
 
 __all__ = [
@@ -59,9 +60,9 @@ def refuse_categories(model: Model, program: str) -> None:
         )
 
 
-def check_vocabularies(model: Model) -> None:
+def check_vocabularies(model: Model | Prepared) -> None:
     """Raise unless all look-ups have as many codes as their vocabulary; a file may contain anything."""
-    if isinstance(model, Trees):
+    if isinstance(model, Trees | Prepared):
         return
     groups = [group for group in model.columns if isinstance(group, Indicators)]
     sizes = [
@@ -84,7 +85,7 @@ class Documents:
     offsets: IntArray
 
     @classmethod
-    def read(cls, data: RankingDataset, table: Features, model: Model) -> Documents:
+    def read(cls, data: RankingDataset, table: Features, model: Model | Prepared) -> Documents:
         """Read the documents of a data set; `table` has its features in the order of the model."""
         if not model.categories:
             return cls(table, None, data.offsets)
@@ -98,11 +99,13 @@ class Documents:
         numbers = [at for at in range(len(model.feature_names)) if at not in model.categories]
         return cls(np.ascontiguousarray(table[:, numbers]), _to_values(columns), data.offsets)
 
-    def to_dataset(self, model: Model) -> RankingDataset:
+    def to_dataset(self, model: Model | Prepared) -> RankingDataset:
         """Return the documents as a data set without labels, for the ranker itself."""
         n_rows, query_ids = len(self.numbers), np.arange(len(self.offsets) - 1)
         if self.values is None:
-            return RankingDataset(self.numbers, np.zeros(n_rows), self.offsets, query_ids)
+            return RankingDataset(
+                self.numbers, np.zeros(n_rows), self.offsets, query_ids, model.feature_names
+            )
         table = np.empty((n_rows, len(model.feature_names)), dtype=np.float32)
         table[:, [at for at in range(table.shape[1]) if at not in model.categories]] = self.numbers
         categories = {}
@@ -110,10 +113,9 @@ class Documents:
             name = model.feature_names[feature]
             column = pa.chunked_array([pa.array(values.tolist(), pa.large_string())])
             table[:, feature], categories[name] = encode_values(column, name)
-        names = model.feature_names
         return RankingDataset(table, np.zeros(n_rows), self.offsets, query_ids, names, categories=categories)
 
-    def change_categories(self, model: Model, *, has_null: bool) -> Documents:
+    def change_categories(self, model: Model | Prepared, *, has_null: bool) -> Documents:
         """Return some of the documents with missing values, and with values that are not in a vocabulary.
 
         Without `has_null`, an empty string is the missing value, except where it is a category.
@@ -137,7 +139,7 @@ class Documents:
         values[:] = changed
         return Documents(self.numbers[rows], values, np.array([0, len(rows)]))
 
-    def check_empty_strings(self, model: Model) -> None:
+    def check_empty_strings(self, model: Model | Prepared) -> None:
         """Raise where a column has missing values, and the empty string as a category, too."""
         assert self.values is not None  # noqa: S101 - the model has categories
         for column, feature in enumerate(sorted(model.categories)):

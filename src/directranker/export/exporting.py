@@ -29,14 +29,17 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from directranker.data.checking import as_features
 from directranker.data.dataset import RankingDataset
 from directranker.data.files import check_writable_parent, write_folder_atomically
 from directranker.description.model import Model
+from directranker.description.preparation import Prepared
 from directranker.errors import ExportError
 from directranker.export.c import compile_and_score, find_c_compiler, write_c
 from directranker.export.c_source import to_identifier
@@ -45,8 +48,10 @@ from directranker.export.elasticsearch import write_elasticsearch
 from directranker.export.engines import score_elasticsearch, score_solr
 from directranker.export.onnx import score_onnx, write_onnx
 from directranker.export.parity import Parity, check_parity
+from directranker.export.prepared import describe_estimator, write_prepared_c, write_prepared_onnx
 from directranker.export.solr import write_solr
 from directranker.rankers import Ranker
+from directranker.rankers.pipelines import predict_by_query
 from directranker.suggestions import describe_unknown_name
 
 __all__ = ["TARGETS", "export_ranker"]
@@ -66,7 +71,7 @@ class Export:
 
 
 def export_ranker(
-    ranker: Ranker,
+    ranker: Ranker | Pipeline,
     path: str | Path,
     *,
     to: str,
@@ -79,7 +84,9 @@ def export_ranker(
     Parameters
     ----------
     ranker
-        Any fitted ranker; an `Ensemble` if its members score each document independently.
+        Any fitted ranker; an `Ensemble` if its members score each document independently. To `onnx` and `c`
+        also a pipeline that ends with a ranker, and a ranker with a transformer of scikit-learn, if all steps
+        are scalers and imputers of numbers; else the error names the step.
     path
         The output folder.
     to
@@ -99,10 +106,16 @@ def export_ranker(
         raise FileExistsError(f"{path} exists; choose another name or pass overwrite=True")
     check_writable_parent(Path(path))
     data = _read_rows(ranker, rows)
-    model = ranker._describe()
+    model = describe_estimator(ranker)
+    if isinstance(model, Prepared) and to not in PREPARED:
+        raise ExportError(
+            f"{to} cannot compute {model.steps} before a model; export to 'onnx' or 'c', or train a ranker "
+            "with transform='standard' instead"
+        )
     check_vocabularies(model)
     export = TARGETS[to](model, to_identifier(name or Path(path).name))
-    documents = Documents.read(data, ranker._validate_features(data, reset=False), model)
+    table = data.features if isinstance(ranker, Pipeline) else ranker._validate_features(data, reset=False)
+    documents = Documents.read(data, table, model)
     parity = _verify(ranker, export, model, documents)
     facts = {"to": to, **asdict(parity)}
     if not parity.n_documents:
@@ -114,7 +127,7 @@ def export_ranker(
     return parity
 
 
-def _read_rows(ranker: Ranker, rows: RankingDataset | ArrayLike) -> RankingDataset:
+def _read_rows(ranker: Ranker | Pipeline, rows: RankingDataset | ArrayLike) -> RankingDataset:
     if isinstance(rows, RankingDataset):
         data = rows
     elif hasattr(ranker, "categories_"):
@@ -127,7 +140,9 @@ def _read_rows(ranker: Ranker, rows: RankingDataset | ArrayLike) -> RankingDatas
     return data
 
 
-def _verify(ranker: Ranker, export: Export, model: Model, documents: Documents) -> Parity:
+def _verify(
+    ranker: Ranker | Pipeline, export: Export, model: Model | Prepared, documents: Documents
+) -> Parity:
     if not model.categories:
         return _compare(ranker, export, model, documents)
     if not export.has_null:
@@ -139,11 +154,13 @@ def _verify(ranker: Ranker, export: Export, model: Model, documents: Documents) 
     return replace(parity, largest_difference=max(parity.largest_difference, of_changed.largest_difference))
 
 
-def _compare(ranker: Ranker, export: Export, model: Model, documents: Documents) -> Parity:
+def _compare(
+    ranker: Ranker | Pipeline, export: Export, model: Model | Prepared, documents: Documents
+) -> Parity:
     if not export.supports_missing:
         # Engines replace missing values by 0, so compare on those.
         documents = replace(documents, numbers=np.nan_to_num(documents.numbers, nan=0.0))
-    expected = ranker.predict(documents.to_dataset(model))
+    expected = predict_by_query(ranker, documents.to_dataset(model))
     if np.isnan(expected).any():
         row = int(np.argmax(np.isnan(expected)))
         raise ExportError(
@@ -163,8 +180,9 @@ def _compare(ranker: Ranker, export: Export, model: Model, documents: Documents)
         ) from None
 
 
-def _export_onnx(model: Model, name: str) -> Export:
-    content = write_onnx(model, name=name)
+def _export_onnx(model: Any, name: str) -> Export:
+    write = write_prepared_onnx if isinstance(model, Prepared) else write_onnx
+    content = write(model, name=name)
     return Export(
         {"model.onnx": content},
         lambda documents: score_onnx(content, documents.numbers, documents.values),
@@ -173,8 +191,9 @@ def _export_onnx(model: Model, name: str) -> Export:
     )
 
 
-def _export_c(model: Model, name: str) -> Export:
-    header, source = write_c(model, name=name)
+def _export_c(model: Any, name: str) -> Export:
+    write = write_prepared_c if isinstance(model, Prepared) else write_c
+    header, source = write(model, name=name)
     files = {f"{name}.h": header.encode("ascii"), f"{name}.c": source.encode("ascii")}
     compiler = find_c_compiler()
     if compiler is None:
@@ -219,7 +238,7 @@ def _dump_json(value: object) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
 
 
-TARGETS: dict[str, Callable[[Model, str], Export]] = {
+TARGETS: dict[str, Callable[[Any, str], Export]] = {
     "onnx": _export_onnx,
     "c": _export_c,
     "solr": _export_solr,
@@ -227,3 +246,5 @@ TARGETS: dict[str, Callable[[Model, str], Export]] = {
     "elasticsearch-ranklib": _export_ranklib,
 }
 """The function that makes each export."""
+PREPARED = ("onnx", "c")
+"""The targets that compute steps of scikit-learn before a model."""

@@ -19,6 +19,7 @@ directranker
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -64,8 +65,8 @@ def encode_transformer(transformer: Any, name: str, store: Store, *, step: str) 
     if known is None or type(transformer) is not known.kind:
         names = ", ".join(sorted([*(name for name in KNOWN if name != "MissingIndicator"), *_COMPOSED]))
         raise TypeError(
-            f"step {step!r} is a {class_name}, which cannot be saved without pickle; use one of {names}, or a "
-            "transform of directranker"
+            f"step {step!r} is a {class_name}, which cannot be saved without pickle; use one of {names}, or "
+            "a transform of directranker"
         )
     return {"class": class_name, **_encode_state(transformer, known, name, store, step)}
 
@@ -109,7 +110,7 @@ INPUTS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
 
 
 def _is_same(value: Any, default: Any) -> bool:
-    is_nan = isinstance(value, float) and isinstance(default, float) and value != value and default != default
+    is_nan = all(isinstance(one, float) and math.isnan(one) for one in (value, default))
     return value is default or is_nan or (type(value) is type(default) and bool(np.all(value == default)))
 
 
@@ -145,19 +146,28 @@ _COLUMN_STATE = ("_columns", "_transformer_to_input_indices", "sparse_output_", 
 def decode_transformer(entry: Mapping[str, Any], store: Store) -> Any:
     """Create the transformer that `encode_transformer` encoded; raise ValueError if its state is invalid."""
     kind = next(iter(entry))
-    if kind == "name":
-        if entry["name"] not in (None, "passthrough", "drop"):
-            raise ValueError(f"{entry['name']!r} is not a transformer")
-        return entry["name"]
-    if kind == "own":
-        own = store.decode_own(entry["own"], entry["prefix"])
-        if not isinstance(own, FeatureTransform):
-            raise ValueError(f"{type(own).__name__} is not a transform")
-        return own
-    if kind == "steps":
-        return Pipeline([(_as_name(key), decode_transformer(one, store)) for key, one in entry["steps"]])
-    if kind == "columns":
-        return _decode_column_transformer(entry, store)
+    return _DECODERS[kind](entry, store)
+
+
+def _decode_name(entry: Mapping[str, Any], _store: Store) -> str | None:
+    name = entry["name"]
+    if name is not None and name not in ("passthrough", "drop"):
+        raise ValueError(f"{name!r} is not a transformer")
+    return str(name) if name is not None else None
+
+
+def _decode_own(entry: Mapping[str, Any], store: Store) -> FeatureTransform:
+    own = store.decode_own(entry["own"], entry["prefix"])
+    if not isinstance(own, FeatureTransform):
+        raise ValueError(f"{type(own).__name__} is not a transform")
+    return own
+
+
+def _decode_steps(entry: Mapping[str, Any], store: Store) -> Pipeline:
+    return Pipeline([(_as_name(key), decode_transformer(one, store)) for key, one in entry["steps"]])
+
+
+def _decode_known(entry: Mapping[str, Any], store: Store) -> BaseEstimator:
     known = KNOWN.get(entry["class"])
     if known is None:
         raise ValueError(f"{entry['class']!r} is not a transformer that can be loaded")
@@ -169,11 +179,8 @@ def decode_transformer(entry: Mapping[str, Any], store: Store) -> Any:
     for key, one in entry["fitted"].items():
         if key not in known.attributes and key not in INPUTS:
             raise ValueError(f"{key!r} is not an attribute of {entry['class']}")
-        value = (
-            decode_transformer(one["transformer"], store)
-            if "transformer" in one
-            else unpack(one, store.arrays)
-        )
+        is_transformer = "transformer" in one
+        value = decode_transformer(one["transformer"], store) if is_transformer else unpack(one, store.arrays)
         setattr(transformer, key, value)
     known.check(transformer)
     return transformer
@@ -209,3 +216,12 @@ def _as_name(key: Any) -> str:
     if not isinstance(key, str):
         raise ValueError(f"{key!r} is not the name of a step")
     return key
+
+
+_DECODERS: dict[str, Callable[[Mapping[str, Any], Store], Any]] = {
+    "name": _decode_name,
+    "own": _decode_own,
+    "steps": _decode_steps,
+    "columns": _decode_column_transformer,
+    "class": _decode_known,
+}

@@ -100,7 +100,7 @@ def _takes_eval_set(estimator: BaseEstimator) -> bool:
 
 def predict_by_query(estimator: BaseEstimator, data: RankingDataset) -> NDArray[Any]:
     """Predict the scores of all documents; pass `qid` to every estimator that takes it."""
-    if isinstance(estimator, Ranker) and has_own_names(data):
+    if isinstance(estimator, Ranker):
         return estimator.predict(data)
     return np.asarray(_call_with_qid(estimator.predict, data, read_feature_frame(data)))
 
