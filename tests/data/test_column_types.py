@@ -100,7 +100,7 @@ def test_all_types_together_give_one_data_set(tmp_path: Path) -> None:
     )
     columns = {name: TYPES[name][3] for name in TYPES}
     np.testing.assert_array_equal(
-        expected.features, np.hstack([np.float32(each) for each in columns.values()])
+        expected.features, np.hstack([np.array(each, np.float32) for each in columns.values()])
     )
     expected.save(tmp_path / "saved")
     assert RankingDataset.load(tmp_path / "saved").columns == expected.columns

@@ -59,13 +59,11 @@ def dataset_from_frame(
 
 def read_features(frame: object, columns: ColumnRoles) -> tuple[Features, tuple[str, ...], dict[str, Texts]]:
     """Return the features of a frame without labels and queries, their names, and the categories."""
-    stream = stream_table(_to_arrow_table(frame)).with_fixed_lists(columns)
-    table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), stream.n_rows or 0)
-    row = 0
-    for batch in stream.batches:
-        table.fill(row, batch)
-        row += batch.num_rows
-    table.measure_ages(group_by_query(None, n_rows=row))
+    rows = _to_arrow_table(frame)
+    stream = stream_table(rows).with_fixed_lists(columns)
+    table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), rows.num_rows)
+    table.fill_all(list(stream.batches))
+    table.measure_ages(group_by_query(None, n_rows=rows.num_rows))
     return table.features, table.feature_names, table.encode_categories()
 
 
@@ -141,8 +139,10 @@ def build_dataset(
     special = (columns.relevance, columns.query, columns.document)
     kept: dict[str, list[pa.Array]] = {name: [] for name in special if name and name in schema.names}
     row = 0
+    if isinstance(batches, list):
+        table.fill_all(batches, first_row)
     for batch in batches:
-        if row + batch.num_rows <= n_rows:
+        if row + batch.num_rows <= n_rows and not isinstance(batches, list):
             table.fill(row, batch, first_row)
         row += batch.num_rows
         for name, chunks in kept.items():
