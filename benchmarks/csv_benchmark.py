@@ -1,7 +1,7 @@
 """Read a CSV with 20 numeric and 10 string columns, compared with `pyarrow.csv.read_csv` alone.
 
 Time: ours and pyarrow's in turns. Ours must take at most 1.5 times as long; it makes a data set, with
-features in one array and strings as categories. Memory of streaming: the increase of the peak memory of a separate
+features in one array and strings as categories. Memory of streaming: the increase of the peak memory of a
 process for the whole file, relative to the one for its first tenth.
 
     python benchmarks/csv_benchmark.py --megabytes 1000

@@ -253,3 +253,6 @@ def test_a_ranker_keeps_the_columns(tmp_path: Path) -> None:
     pieces = list(stream_dataset(tmp_path / "t.parquet", options=ReadOptions(columns=roles)))
     scores = np.concatenate([loaded.predict(piece) for piece in pieces])
     np.testing.assert_array_equal(scores, ranker.predict(data))
+    order = rng.permutation(50)
+    for frame in (table.take(order).to_pandas(), pl.from_arrow(table.take(order))):
+        np.testing.assert_array_equal(loaded.predict(frame), ranker.predict(data)[order])

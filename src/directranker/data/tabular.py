@@ -58,12 +58,16 @@ def dataset_from_frame(
 
 
 def read_features(frame: object, columns: ColumnRoles) -> tuple[Features, tuple[str, ...], dict[str, Texts]]:
-    """Return the features of a frame without labels and queries, their names, and the categories."""
+    """Return the features of a frame in the order of its rows, their names, and the categories.
+
+    Labels are not read, and queries only for ages within them.
+    """
     rows = _to_arrow_table(frame)
     stream = stream_table(rows).with_fixed_lists(columns)
     table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), rows.num_rows)
     table.fill_all(list(stream.batches))
-    table.measure_ages(group_by_query(None, n_rows=rows.num_rows))
+    values = {columns.query: rows.column(columns.query)} if columns.query in rows.column_names else {}
+    table.measure_ages(_group_rows(values, columns.query if values else None, rows.num_rows, 0))
     return table.features, table.feature_names, table.encode_categories()
 
 
