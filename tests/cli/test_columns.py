@@ -96,6 +96,7 @@ def test_rank_finds_the_stored_columns_in_any_table(shop: Path, name: str) -> No
     assert ranked.returncode == 0, ranked.stderr
     roles = load_ranker(shop / "model").columns_
     data = RankingDataset.from_frame(make_shop(), **roles)
+    assert data.document_ids is not None
     scores = dict(zip(data.document_ids, load_ranker(shop / "model").predict(data), strict=True))
     rows = read_ranking(ranked.stdout)
     assert len(rows) == 200

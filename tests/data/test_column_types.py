@@ -175,7 +175,7 @@ def test_compared_vectors() -> None:
     [
         ({"v": [[1.0, 2.0], [3.0]]}, {}, "column 'v' has a list of 1 numbers in row 1, but of 2 in row 0"),
         ({"v": [[1.0, 2.0], None]}, {}, "column 'v': the list in row 1 is null"),
-        ({"v": [[], []]}, {}, "column 'v': holds lists of 0 numbers"),
+        ({"v": [[], []]}, {}, "column 'v': the list in row 0 is empty"),
         (
             {"at": [NOON, NOON]},
             {},

@@ -66,8 +66,9 @@ def read_features(frame: object, columns: ColumnRoles) -> tuple[Features, tuple[
     stream = stream_table(rows).with_fixed_lists(columns)
     table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), rows.num_rows)
     table.fill_all(list(stream.batches))
-    values = {columns.query: rows.column(columns.query)} if columns.query in rows.column_names else {}
-    table.measure_ages(_group_rows(values, columns.query if values else None, rows.num_rows, 0))
+    query = columns.query if columns.query in rows.column_names else None
+    values = {} if query is None else {query: rows.column(query)}
+    table.measure_ages(_group_rows(values, query, rows.num_rows, 0))
     return table.features, table.feature_names, table.encode_categories()
 
 

@@ -63,9 +63,8 @@ def open_folds(
     if given:
         folds = given
     else:
-        data = read_dataset(
-            path, options=ReadOptions(columns=columns or ColumnRoles(), allow_non_finite=True)
-        )
+        options = ReadOptions(columns=columns or ColumnRoles(), allow_non_finite=True)
+        data = read_dataset(path, options=options)
         folds = make_folds(data, n_folds=n_folds, random_state=random_state)
     cut = _resolve_threshold(threshold, known)
     is_published = known is not None and known.is_complete and len(given) == 5 and cut == known.threshold
