@@ -126,7 +126,7 @@ def test_version() -> None:
     [
         (["inspect", "none.txt"], "directranker: none.txt does not exist"),
         (["convert", "none.txt", "a.parquet"], "directranker: none.txt does not exist"),
-        (["convert", "broken.txt", "a.csv"], "directranker: a.csv: unknown extension .csv"),
+        (["convert", "broken.txt", "a.xlsx"], "directranker: a.xlsx: unknown extension .xlsx"),
         (
             ["inspect", "broken.txt"],
             "directranker: broken.txt:2: feature index 1 after 2; indices must increase",

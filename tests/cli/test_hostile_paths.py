@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from directranker import RankSVM, example_dataset, write_letor
-from directranker.data import formats, streaming
+from directranker.data import letor_format
 from directranker.data.files import write_atomically, write_folder_atomically
 
 from commands_here import run_here
@@ -214,8 +214,8 @@ def test_failed_write_names_the_target(
 @pytest.mark.parametrize(
     ("module", "function", "arguments"),
     [
-        (formats, "read_letor", ["inspect", "growing.txt"]),
-        (streaming, "stream_letor", ["rank", "model", "growing.txt", "--out", "new.run"]),
+        (letor_format, "read_letor", ["inspect", "growing.txt"]),
+        (letor_format, "stream_letor", ["rank", "model", "growing.txt", "--out", "new.run"]),
     ],
     ids=["inspect", "rank"],
 )

@@ -100,7 +100,7 @@ def test_all_types_together_give_one_data_set(tmp_path: Path) -> None:
     )
     columns = {name: TYPES[name][3] for name in TYPES}
     np.testing.assert_array_equal(
-        expected.features, np.hstack([np.float32(each) for each in columns.values()])
+        expected.features, np.hstack([np.array(each, np.float32) for each in columns.values()])
     )
     expected.save(tmp_path / "saved")
     assert RankingDataset.load(tmp_path / "saved").columns == expected.columns
@@ -175,7 +175,7 @@ def test_compared_vectors() -> None:
     [
         ({"v": [[1.0, 2.0], [3.0]]}, {}, "column 'v' has a list of 1 numbers in row 1, but of 2 in row 0"),
         ({"v": [[1.0, 2.0], None]}, {}, "column 'v': the list in row 1 is null"),
-        ({"v": [[], []]}, {}, "column 'v': holds lists of 0 numbers"),
+        ({"v": [[], []]}, {}, "column 'v': the list in row 0 is empty"),
         (
             {"at": [NOON, NOON]},
             {},
@@ -253,3 +253,6 @@ def test_a_ranker_keeps_the_columns(tmp_path: Path) -> None:
     pieces = list(stream_dataset(tmp_path / "t.parquet", options=ReadOptions(columns=roles)))
     scores = np.concatenate([loaded.predict(piece) for piece in pieces])
     np.testing.assert_array_equal(scores, ranker.predict(data))
+    order = rng.permutation(50)
+    for frame in (table.take(order).to_pandas(), pl.from_arrow(table.take(order))):
+        np.testing.assert_array_equal(loaded.predict(frame), ranker.predict(data)[order])

@@ -117,9 +117,13 @@ class ColumnOptions:
         return ColumnRoles(**roles)
 
     def make_options(self, ranker: Ranker | None = None, **others: Any) -> ReadOptions:
-        """Return the options of reading; data that a ranker scores needs no labels."""
+        """Return the options of reading; data that a ranker scores needs no labels.
+
+        NaN in text is read as a missing value, as in tables; rankers report infinite values.
+        """
         from directranker.data.formats import ReadOptions
 
+        others = {"allow_non_finite": True, **others}
         if ranker is not None:
             categories: dict[str, object] = getattr(ranker, "categories_", {})
             others = {

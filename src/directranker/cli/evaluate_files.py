@@ -80,7 +80,7 @@ def read_judged_scores(scores: Path, data: Path, metrics: Sequence[str], columns
             typer.echo(f"directranker: {missing}; they count as not retrieved", err=True)
         return judged
     columns = columns if columns.features else replace(columns, features=[])  # only labels are needed
-    options = columns.make_options(allow_non_finite=True)
+    options = columns.make_options()
     kind, source = columns.data_format, _format_source(data)
     if piped is not None:
         dataset = read_stream(io.BytesIO(piped), name=source, file_format=kind, options=options)

@@ -75,7 +75,7 @@ def _find_folds(path: Path) -> list[Path]:
 
 def _read_non_finite(path: Path, columns: ColumnOptions) -> RankingDataset:
     """Read a data set, NaN and infinite values included."""
-    options = columns.make_options(allow_non_finite=True)
+    options = columns.make_options()
     return read_data(path, options=options, data_format=columns.data_format)
 
 

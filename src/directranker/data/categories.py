@@ -40,7 +40,7 @@ Categories: TypeAlias = Mapping[str, Texts]
 UNSEEN = -1.0
 """The code of a value that is not in the vocabulary."""
 MAX_CATEGORIES = 2**24  # float32 holds all integers up to this one
-BLOCK_ROWS = 65_536
+BLOCK_ROWS = 4096  # whose codes fit the cache
 
 
 def is_category_type(dtype: pa.DataType) -> bool:
@@ -166,12 +166,12 @@ def as_categories(
     unknown = [name for name in categories if name not in set(feature_names)]
     if unknown:
         raise DataError(f"there are categories of {unknown[0]!r}, which is not a feature")
-    valid = {}
+    valid, indices = {}, []
     for index, name in enumerate(feature_names):
         if name in categories:
-            vocabulary = _as_vocabulary(categories[name], name)
-            _check_codes(features[:, index], len(vocabulary), name)
-            valid[name] = vocabulary
+            valid[name] = _as_vocabulary(categories[name], name)
+            indices.append(index)
+    _check_codes(features, np.array(indices, dtype=np.int64), valid)
     return MappingProxyType(valid)
 
 
@@ -187,11 +187,15 @@ def _as_vocabulary(values: Any, name: str) -> Texts:
     return vocabulary
 
 
-def _check_codes(codes: Float32Array, n_categories: int, name: str) -> None:
-    for start in range(0, len(codes), BLOCK_ROWS):
-        block = codes[start : start + BLOCK_ROWS]
-        known = block[~np.isnan(block)]
-        if not ((known >= 0) & (known < n_categories) & (known == np.rint(known))).all():
+def _check_codes(features: Features, indices: IntArray, categories: Categories) -> None:
+    """Raise unless these columns hold the codes of their categories."""
+    counts = np.array([len(values) for values in categories.values()], dtype=np.float32)
+    for start in range(0, len(features) if len(indices) else 0, BLOCK_ROWS):
+        codes = features[start : start + BLOCK_ROWS, indices]
+        is_valid = np.isnan(codes) | ((codes >= 0) & (codes < counts) & (codes == np.rint(codes)))
+        if not is_valid.all():
+            column = int(np.argwhere(~is_valid)[0][1])
+            name, n_categories = list(categories)[column], int(counts[column])
             raise DataError(
                 f"feature {name!r} has a code that is none of its {n_categories} categories; give the index "
                 "of a category, or NaN where it is missing"

@@ -62,6 +62,11 @@ class Layout:
     query: str | None
     block_bytes: int
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that are read."""
+        return pa.schema(list(self.types.items()))
+
 
 @dataclass(frozen=True)
 class CsvFormat(TableFormat):
@@ -86,8 +91,7 @@ class CsvFormat(TableFormat):
                 return
             file = io.BufferedReader(text, layout.block_bytes)
             batches = _check_query_ids(self._read_batches(file, layout), layout.query)
-            schema = pa.schema([pa.field(name, dtype) for name, dtype in layout.types.items()])
-            yield TableStream(schema, _report(batches, raw, source.size, progress))
+            yield TableStream(layout.schema, _report(batches, raw, source.size, progress))
 
     def write(
         self,
@@ -149,16 +153,15 @@ class CsvFormat(TableFormat):
                 table = pc.read_csv(
                     file,
                     read_options=pc.ReadOptions(block_size=layout.block_bytes),
-                    parse_options=self._parse_options(),
+                    # Faster; a line break in a value at the end of a block raises.
+                    parse_options=self._parse_options(newlines_in_values=False),
                     convert_options=_convert_options(layout),
                 )
         except pa.ArrowInvalid:
-            with source.open() as (file, _):
-                for _batch in self._read_batches(file, layout):
-                    pass  # raises with the number of the row, which several threads do not know
-            raise
+            with source.open() as (plain, _):  # raises with the row, which several threads do not know
+                table = pa.Table.from_batches(self._read_batches(plain, layout), layout.schema)
         progress(source.size, source.size)
-        return TableStream(table.schema, _check_query_ids(table.to_batches(), layout.query), table.num_rows)
+        return TableStream(table.schema, _check_query_ids(table.to_batches(), layout.query))
 
     def _read_batches(self, file: Any, layout: Layout) -> Iterator[pa.RecordBatch]:
         import pyarrow.csv as pc  # noqa: PLC0415 - slow to import
@@ -173,10 +176,10 @@ class CsvFormat(TableFormat):
         except pa.ArrowInvalid as error:
             raise DataError(_describe_error(format_in_one_line(error), layout)) from None
 
-    def _parse_options(self) -> ParseOptions:
+    def _parse_options(self, *, newlines_in_values: bool = True) -> ParseOptions:
         import pyarrow.csv as pc  # noqa: PLC0415 - slow to import
 
-        return pc.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        return pc.ParseOptions(delimiter=self.delimiter, newlines_in_values=newlines_in_values)
 
 
 CSV = CsvFormat("csv", (".csv",), ",")

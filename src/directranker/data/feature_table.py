@@ -11,6 +11,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +33,8 @@ from directranker.errors import DataError
 
 __all__ = ["FeatureTable"]
 
+MAX_THREADS = min(4, os.cpu_count() or 1)
+
 
 @dataclass(frozen=True)
 class FeatureTable:
@@ -37,8 +42,8 @@ class FeatureTable:
 
     columns: tuple[FeatureColumn, ...]
     features: Features
-    chunks: dict[str, list[pa.Array]]
-    """The values of categorical columns."""
+    chunks: dict[str, dict[int, pa.Array]]
+    """The values of categorical columns, by their first row."""
     times: dict[str, Times]
     """The dates whose age depends on the other documents of the query."""
 
@@ -46,8 +51,8 @@ class FeatureTable:
     def allocate(cls, columns: tuple[FeatureColumn, ...], n_rows: int) -> FeatureTable:
         """Allocate the features of these columns."""
         n_features = sum(len(column.feature_names) for column in columns)
-        chunks: dict[str, list[pa.Array]] = {
-            column.name: [] for column in columns if column.kind == "category"
+        chunks: dict[str, dict[int, pa.Array]] = {
+            column.name: {} for column in columns if column.kind == "category"
         }
         features = _allocate_features(n_rows, n_features)
         times = {
@@ -61,6 +66,13 @@ class FeatureTable:
     def feature_names(self) -> tuple[str, ...]:
         """The names of all features."""
         return tuple(name for column in self.columns for name in column.feature_names)
+
+    def fill_all(self, batches: Sequence[pa.RecordBatch], first_row: int = 0) -> None:
+        """Fill all rows, several batches at a time."""
+        starts = np.cumsum([0, *(batch.num_rows for batch in batches)]).tolist()
+        with ThreadPoolExecutor(MAX_THREADS) as pool:
+            for _ in pool.map(lambda row, batch: self.fill(row, batch, first_row), starts, batches):
+                pass
 
     def fill(self, row: int, batch: pa.RecordBatch, first_row: int = 0) -> None:
         """Fill the rows from `row` on with those of a batch; errors count them from `first_row` on."""
@@ -79,7 +91,7 @@ class FeatureTable:
             block[:, 0] = _to_float32(values, column.name, first_row)
         elif column.kind == "category":
             is_encoded = pa.types.is_dictionary(values.type)
-            self.chunks[column.name].append(values if is_encoded else values.dictionary_encode())
+            self.chunks[column.name][rows.start] = values if is_encoded else values.dictionary_encode()
         elif column.kind == "vector":
             block[:] = _narrow(_read_vectors(values, column.name, first_row), column.name, first_row)
         elif column.kind == "comparison":
@@ -114,14 +126,18 @@ class FeatureTable:
 
     def encode_categories(self, first_row: int = 0) -> dict[str, Texts]:
         """Fill in the codes of categories, and return the vocabularies."""
-        vocabularies = {}
-        for index, name in enumerate(self.feature_names):
-            if name in self.chunks:
-                with name_column_in_errors(name):
-                    column = pa.chunked_array(self.chunks[name] or [pa.nulls(0)])
-                    codes, vocabularies[name] = encode_values(column, name, first_row=first_row)
-                self.features[:, index] = codes
-        return vocabularies
+        indices = [index for index, name in enumerate(self.feature_names) if name in self.chunks]
+        with ThreadPoolExecutor(MAX_THREADS) as pool:
+            vocabularies = list(pool.map(lambda index: self._encode(index, first_row), indices))
+        return {self.feature_names[index]: texts for index, texts in zip(indices, vocabularies, strict=True)}
+
+    def _encode(self, index: int, first_row: int) -> Texts:
+        name = self.feature_names[index]
+        chunks = [chunk for _, chunk in sorted(self.chunks[name].items())]
+        with name_column_in_errors(name):
+            column = pa.chunked_array(chunks or [pa.nulls(0)])
+            self.features[:, index], vocabulary = encode_values(column, name, first_row=first_row)
+        return vocabulary
 
 
 def _allocate_features(n_rows: int, n_features: int) -> Features:

@@ -27,7 +27,7 @@ class TableStream:
     schema: pa.Schema
     batches: Iterable[pa.RecordBatch]
     n_rows: int | None = None
-    """The number of rows, where it is known before they are read."""
+    """The number of rows, where they are read one batch at a time and it is known before."""
 
     def with_fixed_lists(self, columns: ColumnRoles) -> TableStream:
         """Turn the features that are lists of numbers into lists of one size; raise where sizes differ."""
@@ -37,7 +37,7 @@ class TableStream:
 
 def stream_table(table: pa.Table) -> TableStream:
     """Return the batches of a table in memory."""
-    return TableStream(table.schema, table.to_batches(max_chunksize=BLOCK_ROWS), table.num_rows)
+    return TableStream(table.schema, table.to_batches(max_chunksize=BLOCK_ROWS))
 
 
 def regroup_queries(stream: TableStream, query: str | None) -> Iterator[pa.Table]:

@@ -60,14 +60,17 @@ def dataset_from_frame(
 
 
 def read_features(frame: object, columns: ColumnRoles) -> tuple[Features, tuple[str, ...], dict[str, Texts]]:
-    """Return the features of a frame without labels and queries, their names, and the categories."""
-    stream = stream_table(_to_arrow_table(frame)).with_fixed_lists(columns)
-    table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), stream.n_rows or 0)
-    row = 0
-    for batch in stream.batches:
-        table.fill(row, batch)
-        row += batch.num_rows
-    table.measure_ages(group_by_query(None, n_rows=row))
+    """Return the features of a frame in the order of its rows, their names, and the categories.
+
+    Labels are not read, and queries only for ages within them.
+    """
+    rows = _to_arrow_table(frame)
+    stream = stream_table(rows).with_fixed_lists(columns)
+    table = FeatureTable.allocate(resolve_feature_columns(stream.schema, columns), rows.num_rows)
+    table.fill_all(list(stream.batches))
+    query = columns.query if columns.query in rows.column_names else None
+    values = {} if query is None else {query: rows.column(query)}
+    table.measure_ages(_group_rows(values, query, rows.num_rows, 0))
     return table.features, table.feature_names, table.encode_categories()
 
 
@@ -143,8 +146,10 @@ def build_dataset(
     special = (columns.relevance, columns.query, columns.document, *columns.keep)
     collected: dict[str, list[pa.Array]] = {name: [] for name in special if name and name in schema.names}
     row = 0
+    if isinstance(batches, list):
+        table.fill_all(batches, first_row)
     for batch in batches:
-        if row + batch.num_rows <= n_rows:
+        if row + batch.num_rows <= n_rows and not isinstance(batches, list):
             table.fill(row, batch, first_row)
         row += batch.num_rows
         for name, chunks in collected.items():

@@ -20,7 +20,7 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.tabular import read_features
 from directranker.errors import DataError
 
-__all__ = ["format_names", "has_categories", "read_unlabelled"]
+__all__ = ["format_names", "has_categories", "read_columns", "read_unlabelled"]
 
 MAX_SHOWN = 5
 
@@ -36,7 +36,7 @@ def has_categories(X: Any) -> bool:
 
 def _is_category(column: Any) -> bool:
     if column.dtype == object:  # numbers of Python or of another library are numbers
-        return any(isinstance(value, str) for value in column)
+        return any(isinstance(value, str | list | np.ndarray) for value in column)
     return str(column.dtype) == "category" or (
         getattr(column.dtype, "kind", "O") in "OUST" and not hasattr(column.dtype, "numpy_dtype")
     )
@@ -50,8 +50,14 @@ def read_unlabelled(
     if names is not None and (missing := [name for name in names if name not in set(available)]):
         raise DataError(f"X lacks {format_names(missing)}; give the columns of the fit")
     chosen = tuple(available if names is None else names)
-    roles = ColumnRoles(query=None, document=None, features=chosen, categorical=tuple(categorical))
-    features, feature_names, categories = read_features(frame, roles)
+    return read_columns(
+        frame, ColumnRoles(query=None, document=None, features=chosen, categorical=tuple(categorical))
+    )
+
+
+def read_columns(frame: Any, columns: ColumnRoles) -> RankingDataset:
+    """Read the features of these columns as a data set without labels, in the order of the rows."""
+    features, feature_names, categories = read_features(frame, columns)
     n_rows = len(features)
     return RankingDataset(
         features,

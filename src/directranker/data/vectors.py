@@ -67,6 +67,8 @@ def fix_list_sizes(
 def _find_size(lists: pa.Array, name: str) -> int:
     if not lists[0].is_valid:
         raise DataError(f"column {name!r}: the list in row 0 is null; give every row a list")
+    if not len(lists[0]):
+        raise DataError(f"column {name!r}: the list in row 0 is empty; give every row a list of numbers")
     return len(lists[0])
 
 

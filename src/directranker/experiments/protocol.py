@@ -80,7 +80,7 @@ def open_folds(
         folds = given
     else:
         roles = (columns or ColumnRoles()).keeping(split_by)
-        data = read_dataset(path, options=ReadOptions(columns=roles))
+        data = read_dataset(path, options=ReadOptions(columns=roles, allow_non_finite=True))
         folds = make_folds(data, n_folds=n_folds, random_state=random_state, split_by=split_by)
     cut = _resolve_threshold(threshold, known)
     is_published = known is not None and known.is_complete and len(given) == 5 and cut == known.threshold

@@ -102,10 +102,9 @@ class Documents:
     def to_dataset(self, model: Model | Prepared) -> RankingDataset:
         """Return the documents as a data set without labels, for the ranker itself."""
         n_rows, query_ids = len(self.numbers), np.arange(len(self.offsets) - 1)
+        names = model.feature_names
         if self.values is None:
-            return RankingDataset(
-                self.numbers, np.zeros(n_rows), self.offsets, query_ids, model.feature_names
-            )
+            return RankingDataset(self.numbers, np.zeros(n_rows), self.offsets, query_ids, names)
         table = np.empty((n_rows, len(model.feature_names)), dtype=np.float32)
         table[:, [at for at in range(table.shape[1]) if at not in model.categories]] = self.numbers
         categories = {}

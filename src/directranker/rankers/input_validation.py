@@ -28,9 +28,10 @@ from directranker.data.checking import (
     locate_non_numeric_column,
 )
 from directranker.data.column_kinds import ColumnKinds
+from directranker.data.column_roles import ColumnRoles
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import compute_query_means, group_by_query, resolve_query_ids
-from directranker.data.unlabelled import format_names, has_categories, read_unlabelled
+from directranker.data.unlabelled import format_names, has_categories, read_columns, read_unlabelled
 from directranker.errors import DataError
 from directranker.training.data import NO_VARYING_FEATURE, TrainingData
 
@@ -111,7 +112,8 @@ class InputValidation:
         if isinstance(X, RankingDataset):
             check_finite(X.features, X.features, names=X.feature_names, rows=X.original_rows)
             return self._match_columns(X, reset=reset)
-        if has_categories(X) or (not reset and hasattr(self, "categories_")):
+        is_matched = not reset and (hasattr(self, "categories_") or self._find_table_columns(X) is not None)
+        if is_matched or has_categories(X):
             return self._match_columns(self._read_frame(X, reset=reset), reset=reset)
         if reset:
             self.__dict__.pop("categories_", None)
@@ -134,9 +136,19 @@ class InputValidation:
                 f"X is a {type(X).__name__} without column names, but feature {next(iter(categories))!r} is "
                 "categorical; give a table, or a RankingDataset"
             )
+        if (columns := self._find_table_columns(X)) is not None:
+            return read_columns(X, columns)
         # Numbers are categories again where the categories of the fit are whole numbers, such as ids.
         ids = [name for name, values in categories.items() if all(map(INTEGER.fullmatch, values))]
         return read_unlabelled(X, categorical=ids, names=self._feature_names())
+
+    def _find_table_columns(self, X: Any) -> ColumnRoles | None:
+        """Return the columns of the fit if X has dates or vectors, which are several features each."""
+        columns = ColumnRoles(**getattr(self, "columns_", {}))
+        names = getattr(X, "columns", None)
+        if columns.features is None or names is None or columns.features == self._feature_names():
+            return None
+        return columns if set(columns.features) <= set(map(str, names)) else None
 
     def _match_columns(self, data: RankingDataset, *, reset: bool) -> Features:
         """Return the features in the order and with the codes of the fit."""
