@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests run on as many processes as there are cores. OpenMP's threads would spin at every barrier while they wait
-# for a core, which takes up to ten times the work itself; they read this when they are loaded, so it is set first.
+# As many processes run tests as there are cores: OpenMP's threads would spin while they wait for a core at a
+# barrier, which takes up to ten times the work itself. OpenMP reads this when it is loaded, so it is set first.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from directranker import compilation  # noqa: E402
+from directranker import compilation
 
 # The first call of a kernel compiles it, which exceeds any deadline.
 settings.register_profile("directranker", deadline=None, suppress_health_check=[HealthCheck.too_slow])
