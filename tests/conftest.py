@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # As many processes run tests as there are cores: OpenMP's threads would spin while they wait for a core at a
-# barrier, which takes up to ten times the work itself. OpenMP reads this when it is loaded, so it is set first.
+# barrier, which takes up to ten times the work itself. OpenMP reads this when it is loaded: set it first.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from directranker import compilation
