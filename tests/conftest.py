@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# As many processes run tests as there are cores: OpenMP's threads would spin while they wait for a core at a
-# barrier, which takes up to ten times the work itself. OpenMP reads this when it is loaded: set it first.
+# As many processes run tests as there are cores: threads of OpenMP and BLAS would spin while they wait for
+# each other, which takes up to ten times the work itself. Both read this when they are loaded: set it first.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from directranker import compilation
 

@@ -171,7 +171,7 @@ def test_the_help_names_the_values() -> None:
     }
 
 
-STUDY = ("sensitivity", "--study", "classes", "--values", "2,3", "--train", "1000", "--sets", "2", "--json")
+STUDY = ("sensitivity", "--study", "classes", "--values", "2,3", "--train", "200", "--sets", "2", "--json")
 
 
 def start(folder: Path, name: str, workers: int = 1) -> subprocess.Popen[str]:
