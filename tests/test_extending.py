@@ -46,10 +46,11 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, work: Path, *arguments: str, module: str = "directranker") -> str:
+def run(installed: Path, work: Path, *arguments: str) -> str:
+    """Run Python with these arguments where the package is installed."""
     paths = [str(installed), str(ROOT / "src")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "100"}
-    command = [sys.executable, "-m", module, *arguments]
+    command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -59,23 +60,54 @@ def run(installed: Path, work: Path, *arguments: str, module: str = "directranke
 def model(installed: Path, work: Path) -> str:
     """The folder of a trained ranker."""
     command = ["train", "train.txt", "--ranker", NAME, "--set", "shrinkage=0.1", "--out", "model"]
-    assert NAME in run(installed, work, *command)
+    assert NAME in run(installed, work, "-m", "directranker", *command)
     return "model"
+
+
+COMMANDS = """
+import json, sys
+from directranker.cli import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["directranker", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+    print("====")
+"""
 
 
 @pytest.mark.usefixtures("model")
 def test_every_command_works(installed: Path, work: Path) -> None:
-    assert NAME in run(installed, work, "train", "--help")
-    assert json.loads(run(installed, work, "info", "model", "--json"))["parameters"] == {"shrinkage": 0.1}
-    run(installed, work, "rank", "model", "train.txt", "--out", "scores.txt")
-    scores = np.loadtxt(work / "scores.txt")
-    assert np.unique(scores).size > 1
-    explained = ["explain", "model", "train.txt", "--query", "1", "--better", "1", "--worse", "2"]
-    assert "differences of squared distances" in run(installed, work, *explained)
-    grid = ["--ranker", NAME, "--grid", "shrinkage=0.01/1", "--out", "tuned", "--folds", "2"]
-    assert "shrinkage" in run(installed, work, "tune", "train.txt", *grid)
     together = ["--rankers", f"{NAME},RankSVM", "--seeds", "1", "--folds", "3", "--inner-folds", "validation"]
-    assert NAME in run(installed, work, "compare", "train.txt", *together, "--out", "results")
+    commands = [
+        ["train", "--help"],
+        ["info", "model", "--json"],
+        ["rank", "model", "train.txt", "--out", "scores.txt"],
+        ["explain", "model", "train.txt", "--query", "1", "--better", "1", "--worse", "2"],
+        [
+            "tune",
+            "train.txt",
+            "--ranker",
+            NAME,
+            "--grid",
+            "shrinkage=0.01/1",
+            "--out",
+            "tuned",
+            "--folds",
+            "2",
+        ],
+        ["compare", "train.txt", *together, "--out", "results"],
+    ]
+    # In one process, since each takes seconds to start.
+    output = run(installed, work, "-c", COMMANDS, json.dumps(commands)).split("====\n")
+    overview, model, _, explained, tuned, compared, _ = output
+    assert NAME in overview
+    assert json.loads(model)["parameters"] == {"shrinkage": 0.1}
+    assert np.unique(np.loadtxt(work / "scores.txt")).size > 1
+    assert "differences of squared distances" in explained
+    assert "shrinkage" in tuned
+    assert NAME in compared
     assert NAME in (work / "results" / "report.html").read_text(encoding="utf-8")
 
 
@@ -92,10 +124,7 @@ for target in ("onnx", "c", "solr", "elasticsearch"):
     with pytest.raises(ExportError, match="a sum of squares, which no export can hold"):
         export_ranker(ranker, "exported", to=target, rows=data)
 """
-    paths = os.pathsep.join([str(installed), str(ROOT / "src")])
-    subprocess.run(
-        [sys.executable, "-c", script], cwd=work, env={**os.environ, "PYTHONPATH": paths}, check=True
-    )
+    run(installed, work, "-c", script)
 
 
 def test_contract_suite_passes(installed: Path, work: Path) -> None:
@@ -110,7 +139,7 @@ def test_contract_suite_passes(installed: Path, work: Path) -> None:
         "-c",
         str(ROOT / "pyproject.toml"),
     ]
-    output = run(installed, work, *suites, "-k", NAME, *options, module="pytest")
+    output = run(installed, work, "-m", "pytest", *suites, "-k", NAME, *options)
     assert int(re.findall(r"(\d+) passed", output)[0]) >= 10
 
 

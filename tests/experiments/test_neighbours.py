@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,8 @@ from directranker import (
     write_letor,
 )
 from directranker.experiments.neighbours import compare_neighbours
+
+from commands_here import run_here
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
 
@@ -79,15 +78,12 @@ def test_the_command_prints_the_librarys_result(
     ranker.save(tmp_path / "model")
     write_letor(data, tmp_path / "data.txt")
     query = str(data.query_ids[2])
-    command = [sys.executable, "-m", "directranker", "neighbours", "model", "data.txt", "--query", query]
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
     expected = compare_neighbours(ranker, data, query=query)
 
     def run(*more: str) -> str:
-        done = subprocess.run(
-            [*command, *more], capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
-        )
-        return done.stdout
+        done = run_here("neighbours", "model", "data.txt", "--query", query, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
 
     printed = json.loads(run("--json", "--threshold", "2"))
     assert printed["r"] == pytest.approx(expected.steps.tolist(), abs=1e-6)
@@ -112,19 +108,15 @@ def test_queries_too_short_for_the_classes_are_left_out(tmp_path: Path) -> None:
     rows = "0 qid:a 1:1\n1 qid:a 1:2\n2 qid:a 1:4\n1 qid:b 1:3\n0 qid:c 1:5\n1 qid:c 1:8\n1 qid:c 1:9\n"
     (tmp_path / "data.txt").write_text(rows)
     RankSVM().fit(read_letor(tmp_path / "data.txt")).save(tmp_path / "model")
-    command = [sys.executable, "-m", "directranker", "neighbours", "model", "data.txt", "--classes", "2"]
-    done = subprocess.run(
-        [*command, "--out", "lists"], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    assert done.stderr == "directranker: skipped 1 of 3 queries with fewer than 2 distinct scores\n"
+    command = ["neighbours", "model", "data.txt"]
+    done = run_here(*command, "--classes", "2", "--out", "lists", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == b"directranker: skipped 1 of 3 queries with fewer than 2 distinct scores\n"
     kept = json.loads((tmp_path / "lists" / "neighbours.json").read_text())["lists"]
     assert [one["query"] for one in kept] == ["a", "c"]
-    wrong = subprocess.run(
-        [*command, "--query", "b"], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    wrong = run_here(*command, "--classes", "2", "--query", "b", cwd=tmp_path)
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("directranker: query b: n_classes is 2; give a whole number from 1 to 1")
-    single = subprocess.run(
-        [*command[:-2], "--query", "b"], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    assert single.stdout.startswith("query b: 1 document, best first")
+    assert wrong.stderr.startswith(b"directranker: query b: n_classes is 2; give a whole number from 1 to 1")
+    single = run_here(*command, "--query", "b", cwd=tmp_path)
+    assert single.returncode == 0
+    assert single.stdout.startswith(b"query b: 1 document, best first")

@@ -30,6 +30,8 @@ from directranker.experiments.sensitivity import (
 )
 from directranker.model_selection.threads import count_cores
 
+from commands_here import run_here
+
 SMALL = Setting(n_classes=3, n_features=6, n_train=400, n_test=300)
 
 
@@ -145,9 +147,10 @@ def test_claims_of_a_single_data_set_have_no_errors() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "directranker", "sensitivity", "--study", "features", "--values", "3,40"]
-    options = ["--ranker", "RankSVM", "--train", "500", "--sets", "2", "--json"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, cwd=tmp_path)
+    command = ["sensitivity", "--study", "features", "--values", "3,40"]
+    options = ["--ranker", "RankSVM", "--train", "500", "--sets", "2", "--workers", "1", "--json"]
+    done = run_here(*command, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [point["value"] for point in found["points"]] == [3, 40]
     assert found["claims"][0]["held"] is True
@@ -158,8 +161,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "torch" in kept["environment"]["versions"]
     assert (folder / "sensitivity.svg").read_text().startswith("<?xml")
     assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
-    wrong = subprocess.run([*command, "--study", "noise"], capture_output=True, text=True, check=False)
-    assert wrong.returncode == 2
+    assert run_here(*command, "--study", "noise", cwd=tmp_path).returncode == 2
 
 
 def test_the_help_names_the_values() -> None:
@@ -169,7 +171,7 @@ def test_the_help_names_the_values() -> None:
     }
 
 
-STUDY = ("sensitivity", "--study", "classes", "--values", "2,3", "--train", "1000", "--sets", "2", "--json")
+STUDY = ("sensitivity", "--study", "classes", "--values", "2,3", "--train", "200", "--sets", "2", "--json")
 
 
 def start(folder: Path, name: str, workers: int = 1) -> subprocess.Popen[str]:
@@ -207,21 +209,22 @@ def wait_for_a_result(process: subprocess.Popen[str], folder: Path, n_before: in
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     """Return the means of a study that runs without interruption."""
-    process = start(tmp_path_factory.mktemp("whole"), "whole")
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return [point["mean"] for point in json.loads(out)["points"]]
+    return run_to_the_end(tmp_path_factory.mktemp("whole"), "whole")
+
+
+def run_to_the_end(folder: Path, name: str) -> list[float]:
+    done = run_here(*STUDY, "--out", name, "--workers", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return [point["mean"] for point in json.loads(done.stdout)["points"]]
 
 
 def finish(folder: Path, before: dict[str, tuple[float, float, str]]) -> list[float]:
     """Run to the end; finished results are not computed again."""
-    process = start(folder, "stopped")
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors
+    means = run_to_the_end(folder, "stopped")
     after = read_results(folder / "stopped")
     assert before.items() <= after.items()
     assert len(after) == 4
-    return [point["mean"] for point in json.loads(out)["points"]]
+    return means
 
 
 def test_points_are_the_same_after_kills_at_random_moments(

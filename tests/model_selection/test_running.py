@@ -15,7 +15,6 @@ import joblib
 import numpy as np
 import pytest
 import torch
-from joblib.externals.loky import get_reusable_executor
 
 from directranker import FitError, JobStore, evaluate
 from directranker.model_selection import Progress, QuerySubset, adapt_to_metric, fitting, run_fits
@@ -100,19 +99,6 @@ def test_an_interrupted_fit_is_not_a_result() -> None:
     assert DeferredInterrupt.n_requested > before
 
 
-@TWO_CORES
-def test_a_killed_worker_raises_and_finished_jobs_are_kept(tmp_path: Path) -> None:
-    fits, data = [make_fit(Fatal("killed", n)) for n in range(6)], {"all": make_data()}
-    with JobStore(tmp_path / "jobs.sqlite") as store:
-        run_fits(fits[:2], data, store, workers=2)
-        with pytest.raises(
-            FitError, match=r"worker process was killed.*finished jobs are kept.*fewer workers"
-        ):
-            run_fits(fits, data, store, workers=2)
-        assert len(read_scores(store, fits[:2], data)) == 2
-        run_fits([fits[4]], data, store, workers=2)
-
-
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=TWO_CORES)])
 def test_the_error_names_a_failed_fit(workers: int, tmp_path: Path) -> None:
     ranker, data = Fatal("wrong"), {"all": make_data()}
@@ -129,16 +115,11 @@ def test_the_error_names_a_failed_fit(workers: int, tmp_path: Path) -> None:
 
 @TWO_CORES
 @pytest.mark.parametrize("workers", [1, 2])
-def test_workers_and_their_threads_fit_the_cores(
-    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    get_reusable_executor().shutdown(wait=True)  # new workers start in this folder
+def test_workers_and_their_threads_fit_the_cores(workers: int, tmp_path: Path) -> None:
     before = count_threads()
+    fits = [make_fit(Fatal("threads", n, str(tmp_path))) for n in range(6)]
     with JobStore(tmp_path / "jobs.sqlite") as store:
-        run_fits(
-            [make_fit(Fatal("threads", n)) for n in range(6)], {"all": make_data()}, store, workers=workers
-        )
+        run_fits(fits, {"all": make_data()}, store, workers=workers)
     assert count_threads() == before
     reported = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("threads-*.json"))]
     assert len(reported) == 6
@@ -148,7 +129,19 @@ def test_workers_and_their_threads_fit_the_cores(
         assert max(one["torch"], one["numba"], one["pools"]) <= max_threads
         if workers == 2:
             assert one["environment"] == [str(max_threads)] * 2
-    get_reusable_executor().shutdown(wait=True)
+
+
+@TWO_CORES  # after the others with two workers, which share them: new ones take seconds to start
+def test_a_killed_worker_raises_and_finished_jobs_are_kept(tmp_path: Path) -> None:
+    fits, data = [make_fit(Fatal("killed", n)) for n in range(6)], {"all": make_data()}
+    with JobStore(tmp_path / "jobs.sqlite") as store:
+        run_fits(fits[:2], data, store, workers=2)
+        with pytest.raises(
+            FitError, match=r"worker process was killed.*finished jobs are kept.*fewer workers"
+        ):
+            run_fits(fits, data, store, workers=2)
+        assert len(read_scores(store, fits[:2], data)) == 2
+        run_fits([fits[4]], data, store, workers=2)
 
 
 def test_threads_are_limited_by_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +197,8 @@ def test_compilation_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LATE_COMPILATION = """
-import gc, sys
+import gc, os, sys
+import lightgbm, torch
 from directranker import example_dataset
 from directranker.compilation import _Kernel
 from directranker.rankers.registry import load_registry
@@ -217,26 +211,35 @@ def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, _Kernel) and kernel._machine_code]
     return {(kernel.__name__, str(one)) for kernel in kernels for one in kernel._machine_code.signatures}
 
-train, test = example_dataset().binarise(1).split(0.9, random_state=0)
-ranker = disable_progress_bars(configure_ranker(load_registry()[sys.argv[1]].make(), {}, 1))
-if sys.argv[2] == "warm-up":
-    _warm_up(ranker, train, with_validation=True)
-else:
-    [compile_kernels() for name, compile_kernels in iter_compilation_tasks() if name == sys.argv[1]]
-before = compiled()
-predict_by_query(fit_by_query(shorten_training(ranker), train, test), train)
-print(sorted(name for name, _ in compiled() - before))
+def find_late_kernels(name, way):
+    train, test = example_dataset().binarise(1).split(0.9, random_state=0)
+    ranker = disable_progress_bars(configure_ranker(load_registry()[name].make(), {}, 1))
+    if way == "warm-up":
+        _warm_up(ranker, train, with_validation=True)
+    elif way == "compile":
+        [compile_kernels() for task, compile_kernels in iter_compilation_tasks() if task == name]
+    before = compiled()
+    predict_by_query(fit_by_query(shorten_training(ranker), train, test), train)
+    return sorted(kernel for kernel, _ in compiled() - before)
+
+assert not compiled()
+for case in sys.argv[1:]:
+    child = os.fork()  # so that each compiles its own
+    if not child:
+        print(case, find_late_kernels(*case.split(":")), flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 """
 
 
-@pytest.mark.parametrize(
-    ("ranker", "way"), [("DirectRanker", "warm-up"), ("ESRank", "warm-up"), ("Ensemble", "compile")]
-)
-def test_no_kernel_is_left_to_compile_in_a_measured_fit(ranker: str, way: str) -> None:
-    # In a new process: other tests have compiled kernels in this one.
-    command = [sys.executable, "-c", LATE_COMPILATION, ranker, way]
+def test_no_kernel_is_left_to_compile_in_a_measured_fit() -> None:
+    # In new processes: other tests have compiled kernels in this one.
+    cases = ["DirectRanker:warm-up", "ESRank:warm-up", "Ensemble:compile"]
+    command = [sys.executable, "-c", LATE_COMPILATION, *cases, "ESRank:nothing"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    *found, without = done.stdout.splitlines()
+    assert found == [f"{case} []" for case in cases]
+    assert without.startswith("ESRank:nothing ['")
 
 
 def test_joblib_counts_the_available_cores() -> None:

@@ -51,9 +51,10 @@ class CountingRanker(BaseEstimator):  # type: ignore[misc]
 class Fatal(BaseEstimator):  # type: ignore[misc]
     """Kills its process, raises, or logs its number of threads in the middle of a search."""
 
-    def __init__(self, how: str = "", n: int = 0) -> None:
+    def __init__(self, how: str = "", n: int = 0, folder: str = "") -> None:
         self.how = how
         self.n = n
+        self.folder = folder
 
     def fit(self, X: Any, y: Any, qid: Any) -> Self:
         """Do what `how` says, at the third fit."""
@@ -63,7 +64,7 @@ class Fatal(BaseEstimator):  # type: ignore[misc]
         if self.how == "wrong" and self.n == 3:
             raise RuntimeError("failed on purpose")
         if self.how == "threads":
-            Path(f"threads-{self.n}.json").write_text(json.dumps(count_threads()))
+            (Path(self.folder) / f"threads-{self.n}.json").write_text(json.dumps(count_threads()))
             time.sleep(0.3)  # so that both workers get one
         warnings.warn("ended early", TrainingWarning, stacklevel=2)
         return self

@@ -25,6 +25,8 @@ from directranker.rankers.registry import load_registry
 __all__ = ["QUICK", "RANKERS", "as_arrays"]
 
 QUICK: dict[str, Any] = {"max_epochs": 3, "random_state": 0, "hidden_layers": (8,)}
+# The first has a teacher and cross-validates its encoding; members of ensembles need not.
+MEMBER: dict[str, Any] = {**QUICK, "transform": "piecewise-linear", "teacher": None}
 RANKERS: dict[str, Ranker] = {
     "DirectRanker": DirectRanker(**QUICK),
     "DirectRanker.paper": DirectRanker.paper(random_state=0, max_steps=30, hidden_layers=(8,)),
@@ -39,9 +41,9 @@ RANKERS: dict[str, Ranker] = {
     "RankSVM": RankSVM(),
     "LambdaMART": LambdaMART(n_estimators=20, random_state=0),
     "LambdaMART.map": LambdaMART.ranklib(n_estimators=20, metric="map", random_state=0),
-    "Ensemble": Ensemble(DirectRanker(**QUICK), 2, random_state=0),
+    "Ensemble": Ensemble(DirectRanker(**MEMBER), 2, random_state=0),
     "Ensemble, in context": Ensemble(
-        DirectRanker(**QUICK), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
+        DirectRanker(**MEMBER), 2, vary={"transform": ["in-context", "piecewise-linear"]}, random_state=0
     ),
 }
 

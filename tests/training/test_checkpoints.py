@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,49 +18,70 @@ from directranker import StorageError, example_dataset
 from directranker.rankers import DirectRanker, LambdaMART
 from directranker.training.records import EpochRecord
 
-FIT = """
-import sys, time
-import numpy as np
-from directranker import example_dataset
-from directranker.rankers import DirectRanker
 
-def wait(record):
-    print(record.epoch, flush=True)
-    time.sleep(0.05)
+def fit_and_report(checkpoint: str | None, target: Path, log: Path) -> None:
+    """Write the number of each epoch to `log`, then the scores and the last epochs."""
 
-data = example_dataset().select(range(60))
-ranker = DirectRanker(hidden_layers=(8,), max_epochs=8, patience=100, random_state=3,
-                      checkpoint=sys.argv[1] or None, callbacks=[wait])
-ranker.fit(data)
-np.save(sys.argv[2], ranker.predict(data))
-print("epochs", ranker.n_epochs_, "best", ranker.best_epoch_)
-"""
+    def wait(record: EpochRecord) -> None:
+        write(str(record.epoch))
+        time.sleep(0.05)
+
+    def write(line: str) -> None:
+        with log.open("a") as file:
+            file.write(f"{line}\n")
+
+    data = example_dataset().select(range(60))
+    ranker = DirectRanker(
+        hidden_layers=(8,),
+        max_epochs=8,
+        patience=100,
+        random_state=3,
+        checkpoint=checkpoint,
+        callbacks=[wait],
+    )
+    ranker.fit(data)
+    np.save(target, ranker.predict(data))
+    write(f"epochs {ranker.n_epochs_} best {ranker.best_epoch_}")
 
 
-def start(checkpoint: str, target: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", FIT, checkpoint, str(target)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(checkpoint: Path | None, target: Path, log: Path) -> Any:
+    """Start a training in its own process, forked from one that has imported all it needs."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    folder = None if checkpoint is None else str(checkpoint)
+    process = context.Process(target=fit_and_report, args=(folder, target, log))
+    with pytest.MonkeyPatch.context() as patch:  # the fork server imports from here only
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        process.start()
+    return process
+
+
+def train(checkpoint: Path | None, target: Path, log: Path) -> list[str]:
+    process = start(checkpoint, target, log)
+    process.join()
+    assert process.exitcode == 0
+    return log.read_text().splitlines()
 
 
 def test_a_killed_fit_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    whole = start("", tmp_path / "whole.npy")
-    expected_output, errors = whole.communicate()
-    assert whole.returncode == 0, errors
+    expected = train(None, tmp_path / "whole.npy", tmp_path / "whole")
+    assert expected[:-1] == [str(epoch) for epoch in range(1, 9)]
     # Killed after the first reported epoch, at several points of the next one; each training twice.
     for number, delays in enumerate([(0.0, 0.03), (0.06, 0.01)]):
         folder = tmp_path / f"checkpoint{number}"
         for delay in delays:
-            process = start(str(folder), tmp_path / "again.npy")
-            assert process.stdout is not None
-            process.stdout.readline()
+            log = tmp_path / f"killed{number}{delay}"
+            process = start(folder, tmp_path / "again.npy", log)
+            while not log.exists():
+                assert process.is_alive()
+                time.sleep(0.002)
             time.sleep(delay)
             os.kill(process.pid, signal.SIGKILL)
-            process.communicate()
-        process = start(str(folder), tmp_path / "again.npy")
-        output, errors = process.communicate()
-        assert process.returncode == 0, errors
-        assert output.splitlines()[-1] == expected_output.splitlines()[-1]
-        assert "1\n" not in output  # it did not start again
+            process.join()
+            assert process.exitcode == -signal.SIGKILL
+        resumed = train(folder, tmp_path / "again.npy", tmp_path / f"resumed{number}")
+        assert resumed[-1] == expected[-1]
+        assert "1" not in resumed  # it did not start again
         np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(tmp_path / "whole.npy"))
         assert [path.name for path in folder.iterdir() if path.suffix == ".safetensors"] == [
             "training.safetensors"
