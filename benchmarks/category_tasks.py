@@ -45,10 +45,10 @@ class Task:
         """Yield train, validation and test: by date where there is one, else several random splits."""
         data = self._read(folder)
         if self.date is not None:
-            yield Fold(*data.split_by(self.date, 0.65, 0.15))
+            yield Fold(f"by {self.date}", *data.split_by(self.date, 0.65, 0.15))
             return
         for seed in range(N_SPLITS):
-            yield Fold(*data.split(0.6, 0.2, random_state=seed))
+            yield Fold(f"split {seed}", *data.split(0.6, 0.2, random_state=seed))
 
     def _read(self, folder: Path) -> RankingDataset:
         frame = pd.read_csv(folder / self.file, dtype=dict.fromkeys(self.categorical, str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ def test_the_classifier_refuses_categories_of_polars_and_data_sets(data: Ranking
     with pytest.raises(DataError, match="column 'brand' is categorical"):
         OrderClassifier().fit(frame, np.arange(40) > 20)
     with pytest.raises(TypeError, match="X is a RankingDataset; OrderClassifier takes an array or a table"):
-        OrderClassifier().fit(data, data.relevance)
+        OrderClassifier().fit(cast(Any, data), data.relevance)
 
 
 def test_the_first_category_is_not_an_unused_feature(data: RankingDataset, capsys: Any) -> None:

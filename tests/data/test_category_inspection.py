@@ -96,7 +96,7 @@ def test_missing_categories_may_leak() -> None:
     labels = np.tile(np.arange(6) % 3, 30)
     data = make_data(basket=np.array([None, "a", "b"])[labels])
     assert "leaking-features" not in findings(data)  # only the codes of "a" and "b" have an order
-    clicked = np.where(labels >= 1, choose(["a", "b"], 180), None)
+    clicked = np.where(labels >= 1, np.array(choose(["a", "b"], 180), dtype=object), np.array(None))
     frame = data.to_frame("pandas").assign(relevance=np.minimum(labels, 1), basket=clicked)
     assert findings(RankingDataset.from_frame(frame))["leaking-features"].examples[0].startswith("'basket'")
 

@@ -19,7 +19,8 @@ def arrays() -> Arrays:
     table = np.column_stack([rng.normal(size=80), rng.integers(6, size=80)]).astype(np.float32)
     table[::9, 1] = np.nan
     qid = rng.permutation(np.repeat(np.arange(16), 5))
-    return table, rng.integers(0, 4, size=80).astype(np.float64), qid, rng.integers(0, 3, size=80) + 0.5
+    labels, weights = rng.integers(0, 4, size=80), rng.integers(0, 3, size=80) + 0.5
+    return table, labels.astype(np.float64), qid.astype(np.int64), weights.astype(np.float64)
 
 
 def literal_statistic(code: float, arrays: Arrays, queries: NDArray[np.int64], prior: float) -> float:

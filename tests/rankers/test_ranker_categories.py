@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 from directranker import RankingDataset, load_ranker
+from directranker.description.model import Net
 from directranker.encoding import Standard
 from directranker.errors import DataError, ExportError
 from directranker.explanation import explain_difference
@@ -182,7 +183,7 @@ def test_scores_have_the_same_bits_by_kernels_and_numpy(monkeypatch: pytest.Monk
             assert scorer is not None
             table = ranker._add_statistics(ranker._validate_features(new, reset=False))
             found.append(scorer(table, new_qid))
-        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(found[0], found[1])
         encoded = ranker.transform_.transform(table, qid=new_qid)
         literal = literal_scores(weights_of(ranker), encoded.astype(np.float64))
         np.testing.assert_allclose(found[0], literal, rtol=1e-4, atol=1e-5)
@@ -253,6 +254,7 @@ def test_the_description_scores_as_the_ranker(transform: str) -> None:
         new, _, _ = make_frame(5, seed=4)
         new["brand"] = new["brand"].cat.add_categories("new").mask(np.arange(len(new)) % 7 == 0, "new")
         net = ranker._describe()
+        assert isinstance(net, Net)
         assert {net.feature_names[index] for index in net.categories} == set(ranker.categories_)
         table = ranker._validate_features(new, reset=False)
         np.testing.assert_allclose(evaluate_net(net, table), ranker.predict(new), rtol=1e-4, atol=1e-5)

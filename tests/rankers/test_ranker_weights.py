@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from quick_rankers import QUICK, RANKERS, as_arrays
@@ -49,7 +51,7 @@ def test_weights_count_in_early_stopping(data: RankingDataset, name: str, per: s
     per_row = np.repeat(weight, np.diff(data.offsets)) * np.resize([0.5, 1.5], data.n_documents)
     given = weight if per == "query" else per_row
     ranker = clone(RANKERS[name]).set_params(metric="ndcg@10:paper").fit(data, sample_weight=given)
-    weights = {"query_weight": given} if per == "query" else {"document_weight": given}
+    weights: dict[str, Any] = {"query_weight": given} if per == "query" else {"document_weight": given}
     whole = TrainingData(data.features, None, data.relevance, data.offsets, **weights)
     _, held_out = split_off_validation(whole, 0.2, 0, Metric.parse("ndcg@10:paper"))
     assert held_out is not None
