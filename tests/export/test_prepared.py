@@ -36,7 +36,7 @@ def make_data(*, missing: bool) -> RankingDataset:
     features = np.array(data.features * np.float32(37.7) + np.float32(1000))
     if missing:
         features[np.random.default_rng(0).random(features.shape) < 0.1] = np.nan
-    return replace(data, features=features, feature_names=[f"f{i}" for i in range(data.n_features)])
+    return replace(data, features=features, feature_names=tuple(f"f{i}" for i in range(data.n_features)))
 
 
 def make_columns() -> ColumnTransformer:

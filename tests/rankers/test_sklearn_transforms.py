@@ -81,9 +81,12 @@ def test_sparse_output_is_made_dense_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     sizes: list[int] = []
     to_dense = adapters._to_dense
     monkeypatch.setattr(adapters, "MAX_BLOCK_BYTES", 4 * 700 * 100)
-    monkeypatch.setattr(
-        adapters, "_to_dense", lambda encoded: sizes.append(encoded.shape[0]) or to_dense(encoded)
-    )
+
+    def watch(encoded: Any) -> Any:
+        sizes.append(encoded.shape[0])
+        return to_dense(encoded)
+
+    monkeypatch.setattr(adapters, "_to_dense", watch)
     np.testing.assert_array_equal(adapter.transform(table), encoder.fit_transform(table).toarray())
     assert set(sizes) == {100}
 
