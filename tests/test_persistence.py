@@ -339,7 +339,8 @@ def test_hostile_trees_with_a_correct_checksum_are_safe(
         features = np.column_stack([codes, data.features[:, 0], codes % 7])
         names = [f"value {code:02}" for code in range(40)]
         data = RankingDataset(
-            features, (codes % 3).astype(np.float64), data.offsets, data.query_ids, ("brand", "price", "colour"),
+            features, (codes % 3).astype(np.float64), data.offsets, data.query_ids,
+            ("brand", "price", "colour"),
             categories={"brand": names, "colour": names[:7]},
         )  # fmt: skip
     ranker = LambdaMART(n_estimators=3, random_state=0, cat_smooth=1, min_data_per_group=1).fit(data)

@@ -82,11 +82,11 @@ def test_sparse_output_is_made_dense_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     to_dense = adapters._to_dense
     monkeypatch.setattr(adapters, "MAX_BLOCK_BYTES", 4 * 700 * 100)
 
-    def record_size(encoded: Any) -> Any:
+    def watch(encoded: Any) -> Any:
         sizes.append(encoded.shape[0])
         return to_dense(encoded)
 
-    monkeypatch.setattr(adapters, "_to_dense", record_size)
+    monkeypatch.setattr(adapters, "_to_dense", watch)
     np.testing.assert_array_equal(adapter.transform(table), encoder.fit_transform(table).toarray())
     assert set(sizes) == {100}
 
