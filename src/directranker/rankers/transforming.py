@@ -139,6 +139,7 @@ class TransformingRanker(Ranker):
             names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
             categories=getattr(self, "categories_", None),
         )
+        self.__dict__.pop("statistics_", None)  # of an earlier fit
         statistics = CategoryStatistics(random_state=seed)
         if isinstance(unfitted, BinnedTransform):
             rare = {"min_count": unfitted.min_category_count, "max_categories": unfitted.max_categories}
@@ -161,7 +162,6 @@ class TransformingRanker(Ranker):
         Bins encode categories, so that the statistics of some of them are appended. Other transforms need
         numbers, so that the statistics replace the codes.
         """
-        self.__dict__.pop("statistics_", None)
         if not data.kinds.is_categorical.any():
             return data
         in_order = statistics.fit_transform(
