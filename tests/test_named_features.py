@@ -54,7 +54,7 @@ def test_exports(named: RankingDataset, ranker: RankSVM, tmp_path: Path) -> None
 
 def test_features_are_looked_up_by_name(named: RankingDataset, ranker: RankSVM) -> None:
     table, scores = named.to_frame("pyarrow"), ranker.predict(named)
-    with pytest.raises(DataError, match="X lacks 'field_3', which RankSVM was fitted with$"):
+    with pytest.raises(DataError, match=r"X lacks 'field_3', which RankSVM was fitted with$"):
         ranker.predict(RankingDataset.from_frame(table.drop_columns(["field_3"])))
     more = table.append_column("price", table["field_1"])
     for changed in (more, more.select(more.column_names[::-1])):

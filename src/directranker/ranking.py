@@ -15,17 +15,19 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from sklearn.pipeline import Pipeline
 
 from directranker.arrays import Float32Array, FloatArray, IntArray, query_of_rows
 from directranker.data.dataset import RankingDataset
 from directranker.errors import DataError
 from directranker.rankers import Ranker
+from directranker.rankers.pipelines import predict_by_query
 
 __all__ = ["rank_pieces", "score_pieces"]
 
 
 def rank_pieces(
-    ranker: Ranker, pieces: Iterable[RankingDataset], *, top: int | None = None
+    ranker: Ranker | Pipeline, pieces: Iterable[RankingDataset], *, top: int | None = None
 ) -> Iterator[pa.Table]:
     """Yield a table of qid, docid, rank and score for each piece, best first within each query.
 
@@ -36,7 +38,7 @@ def rank_pieces(
         raise ValueError(f"top is {top}; give a number from 1 on")
     first_row = 1
     for piece in pieces:
-        scores = ranker.predict(piece)
+        scores = predict_by_query(ranker, piece)
         query = query_of_rows(piece.offsets)
         order = np.lexsort((-scores, query))
         rank = np.arange(len(order)) - piece.offsets[query] + 1
@@ -47,7 +49,7 @@ def rank_pieces(
         first_row += piece.n_documents
 
 
-def score_pieces(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[pa.Table]:
+def score_pieces(ranker: Ranker | Pipeline, pieces: Iterable[RankingDataset]) -> Iterator[pa.Table]:
     """Yield a table with the column score for each piece, in the order of the source."""
     last_row = -1
     for piece in pieces:
@@ -59,7 +61,7 @@ def score_pieces(ranker: Ranker, pieces: Iterable[RankingDataset]) -> Iterator[p
                     "source cannot be written piece by piece; choose another format"
                 )
             last_row = int(rows[-1])
-        yield pa.table({"score": ranker.predict(piece)})
+        yield pa.table({"score": predict_by_query(ranker, piece)})
 
 
 def _build_table(

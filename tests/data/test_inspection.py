@@ -367,7 +367,8 @@ def test_json_round_trip() -> None:
     for result in (one, fold):
         assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert fold["parts"]["test"] == one
-    assert list(one) == ["n_documents", "n_queries", "n_features", "label_counts", "list_lengths", "findings"]
+    sizes = ["n_documents", "n_queries", "n_features", "label_counts", "list_lengths"]
+    assert list(one) == [*sizes, "findings", "categories", "vectors"]
     names = ["kind", "severity", "count", "message", "advice", "examples"]
     assert [list(finding) for finding in one["findings"]] == [names] * 6
     assert one["list_lengths"] == {"minimum": 15, "median": 15.0, "mean": 15.0, "maximum": 15}

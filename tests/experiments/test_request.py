@@ -31,6 +31,7 @@ def test_the_digest_changes_with_options_data_and_grid(request_with_folds: Reque
     digests.append(replace(request_with_folds, seeds=2).digest())
     digests.append(replace(request_with_folds, metrics=("map",)).digest())
     digests.append(replace(request_with_folds, rankers="RankSVM").digest())
+    digests.append(replace(request_with_folds, split_by="date").digest())
     for name in ("data/Fold1/train.txt", "grid.toml"):
         (tmp_path / name).write_text("other")
         digests.append(request_with_folds.digest())

@@ -210,9 +210,8 @@ from directranker.compilation import _Kernel
 from directranker.rankers.registry import load_registry
 from directranker.experiments.first_compilation import iter_compilation_tasks
 from directranker.model_selection.jobs import configure_ranker
-from directranker.model_selection.fitting import (
-    _warm_up, fit_by_query, predict_by_query, shorten_training, disable_progress_bars
-)
+from directranker.model_selection.fitting import _warm_up, shorten_training, disable_progress_bars
+from directranker.rankers.pipelines import fit_by_query, predict_by_query
 
 def compiled():
     kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, _Kernel) and kernel._machine_code]
@@ -221,7 +220,7 @@ def compiled():
 train, test = example_dataset().binarise(1).split(0.9, random_state=0)
 ranker = disable_progress_bars(configure_ranker(load_registry()[sys.argv[1]].make(), {}, 1))
 if sys.argv[2] == "warm-up":
-    _warm_up(ranker, train.n_features, with_validation=True)
+    _warm_up(ranker, train, with_validation=True)
 else:
     [compile_kernels() for name, compile_kernels in iter_compilation_tasks() if name == sys.argv[1]]
 before = compiled()

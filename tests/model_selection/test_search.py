@@ -20,7 +20,6 @@ from directranker import RankingDataset, SearchResult, evaluate, example_dataset
 from directranker.encoding import PiecewiseLinear, QueryMinMax
 from directranker.model_selection import Progress, adapt_to_metric
 from directranker.model_selection.cross_validation import split_queries
-from directranker.model_selection.fitting import fit_by_query, predict_by_query
 from directranker.model_selection.halving import compute_budgets
 from directranker.model_selection.search_result import select_best_candidate
 from directranker.rankers import (
@@ -37,6 +36,7 @@ from directranker.rankers import (
     RankNet,
     RankSVM,
 )
+from directranker.rankers.pipelines import fit_by_query, predict_by_query
 
 from search_processes import read_lines
 from watched_rankers import CountingRanker, make_data

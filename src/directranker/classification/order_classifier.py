@@ -31,7 +31,8 @@ from directranker.classification.adjacent_category import AdjacentCategoryModel
 from directranker.classification.boundaries import Boundaries, class_boundaries
 from directranker.classification.held_out import score_held_out
 from directranker.data.checking import check_class_labels, check_finite, locate_non_numeric_column
-from directranker.errors import TrainingWarning, warn_caller
+from directranker.data.dataset import RankingDataset
+from directranker.errors import DataError, TrainingWarning, warn_caller
 from directranker.parameters import Constraint, between, check_parameters, instance_of, or_none
 from directranker.rankers import DirectRanker
 from directranker.rankers.base import as_seed
@@ -195,6 +196,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validate_training(self, X: ArrayLike, y: ArrayLike) -> tuple[Features, NDArray[Any]]:
         check_class_labels(y)
+        _refuse_categories(X)
         with locate_non_numeric_column(X), np.errstate(over="ignore"):
             table, labels = validate_data(self, X, y, dtype=np.float32, ensure_all_finite=False, order="C")
         check_finite(table, X, names=getattr(self, "feature_names_in_", None))
@@ -242,6 +244,7 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return boundaries.thresholds
 
     def _score_rows(self, X: ArrayLike) -> FloatArray:
+        _refuse_categories(X)
         with locate_non_numeric_column(X), np.errstate(over="ignore"):
             table: Features = validate_data(
                 self, X, reset=False, dtype=np.float32, ensure_all_finite=False, order="C"
@@ -254,6 +257,19 @@ class OrderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _refuse_categories(X: Any) -> None:
+    """Raise for a categorical column, which would be taken as numbers where its categories are numbers."""
+    if isinstance(X, RankingDataset):
+        raise TypeError("X is a RankingDataset; OrderClassifier takes an array or a table of numbers")
+    dtypes = getattr(X, "dtypes", ())
+    for name, dtype in zip(getattr(X, "columns", ()), dtypes, strict=False):
+        if str(dtype).lower().startswith(("categor", "enum")):
+            raise DataError(
+                f"column {str(name)!r} is categorical, and OrderClassifier takes numbers; encode it, or "
+                "leave it out"
+            )
 
 
 def _find_peaks(scores: FloatArray, n_classes: int) -> Boundaries:

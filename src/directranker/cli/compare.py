@@ -75,6 +75,14 @@ def compare(
     ] = "known",
     convention: Annotated[str, typer.Option(metavar="NAME", help="Convention of the metrics.")] = "paper",
     folds: Annotated[int, typer.Option(metavar="N", help="Folds to split a single data set into.")] = 5,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Split a single data set by this column, such as a date, not at random: training before "
+            "validation before test. In a table, the column is then not a feature.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(readable=False, metavar="FOLDER", help="Results folder; default: results/NAME."),
@@ -118,6 +126,7 @@ def compare(
         threshold=threshold,
         convention=convention,
         folds=folds,
+        split_by=split_by,
     )
     run_and_print(request, folder, workers=workers, cluster=cluster, output=output, as_json=as_json)
 

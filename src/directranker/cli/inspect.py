@@ -30,6 +30,15 @@ def inspect(
             "Use - to read text from standard input, or 'example' for the embedded data set.",
         ),
     ],
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="TRAIN",
+            help="Training data to compare with: report shared queries, other columns, and labels and "
+            "categories that it does not have.",
+        ),
+    ] = None,
     threshold: Threshold = 1.0,
     as_json: AsJson = False,
 ) -> None:
@@ -39,9 +48,11 @@ def inspect(
     """
     if not math.isfinite(threshold):
         raise ValueError(f"--threshold is {threshold}; give a finite number")
-    folds = _find_folds(data)
+    folds = _find_folds(data) if against is None else []
     results: dict[str, Inspection | FoldInspection]
-    if folds:
+    if against is not None:
+        results = {str(data): _inspect_against(data, against, threshold)}
+    elif folds:
         results = {str(folder): _inspect_fold(folder, threshold) for folder in folds}
     else:
         results = {str(data): _inspect_data(data, threshold)}
@@ -71,6 +82,15 @@ def _inspect_data(path: Path, threshold: float) -> Inspection:
     return inspect_dataset(_read_non_finite(path), threshold=threshold)
 
 
+def _inspect_against(path: Path, training: Path, threshold: float) -> FoldInspection:
+    from directranker.data.inspection import inspect_fold
+
+    splits = {str(training): _read_non_finite(training), str(path): _read_non_finite(path)}
+    if len(splits) == 1:
+        raise ValueError(f"--against {training} is the data itself; give other data")
+    return inspect_fold(splits, threshold=threshold)
+
+
 def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
     from directranker.data.folds import find_fold_files
     from directranker.data.inspection import inspect_fold
@@ -82,15 +102,18 @@ def _inspect_fold(folder: Path, threshold: float) -> FoldInspection:
 def _print_result(name: str, result: Inspection | FoldInspection) -> None:
     from rich.markup import escape
 
+    from directranker.data.folds import SPLITS
     from directranker.data.inspection import Inspection
 
     if isinstance(result, Inspection):
         print_inspection(name, result)
         return
     for split, inspection in result.parts.items():
-        print_inspection(f"{name} {split}", inspection)
+        print_inspection(f"{name} {split}" if split in SPLITS else split, inspection)
     if result.findings:
-        get_console().print(f"\n[bold]{escape(name)}[/bold] across its splits")
+        are_splits = set(result.parts) <= set(SPLITS)
+        where = "across its splits" if are_splits else "against the training data"
+        get_console().print(f"\n[bold]{escape(name)}[/bold] {where}")
         get_console().print(_build_findings(result.findings))
 
 
@@ -101,7 +124,7 @@ def print_inspection(name: str, inspection: Inspection) -> None:
     console = get_console()
     console.print(
         f"\n[bold]{escape(name)}[/bold]: {inspection.n_documents:,} documents, "
-        f"{inspection.n_queries:,} queries, {inspection.n_features:,} features"
+        f"{inspection.n_queries:,} queries, {inspection.n_features:,} features{_format_kinds(inspection)}"
     )
     lengths = inspection.list_lengths
     if lengths is not None:
@@ -110,10 +133,41 @@ def print_inspection(name: str, inspection: Inspection) -> None:
             f"median {lengths.median:g}, mean {lengths.mean:.1f}"
         )
     console.print(_build_histogram(inspection.label_counts))
+    if inspection.categories:
+        console.print(_build_categories(inspection))
     if inspection.findings:
         console.print(_build_findings(inspection.findings))
     else:
         console.print("no problems found")
+
+
+def _format_kinds(inspection: Inspection) -> str:
+    from rich.markup import escape
+
+    kinds = [f"{len(inspection.categories)} categorical"] if inspection.categories else []
+    kinds += [f"{size:,} of the vector {name}" for name, size in inspection.vectors.items()]
+    return f" ({escape(', '.join(kinds))})" if kinds else ""
+
+
+def _build_categories(inspection: Inspection) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    from directranker.data.findings import format_percent
+
+    def percent(count: int) -> str:
+        return format_percent(count / max(1, inspection.n_documents))
+
+    table = Table(
+        "column", "values", "most frequent", "in one query", "missing", box=None, header_style="bold"
+    )
+    for column in (1, 3, 4):
+        table.columns[column].justify = "right"
+    for one in inspection.categories:
+        frequent = ", ".join(f"{value} {percent(count)}" for value, count in one.most_frequent)
+        cells = (f"{one.n_values:,}", Text(frequent), percent(one.n_in_one_query), percent(one.n_missing))
+        table.add_row(Text(one.name), *cells)
+    return table
 
 
 def _build_histogram(counts: dict[str, int]) -> RenderableType:

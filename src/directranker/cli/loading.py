@@ -77,6 +77,8 @@ def warn_of_unused_features(datasets: Iterable[RankingDataset], n_features: int)
 
     n_used = 0
     for data in datasets:
+        if data.columns is not None:  # columns of a table are found by name, and none is left out
+            n_used = n_features
         used = np.flatnonzero(np.any(data.features[:, n_used:], axis=0))
         n_used += 1 + int(used[-1]) if len(used) else 0
         yield data

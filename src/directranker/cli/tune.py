@@ -63,6 +63,14 @@ def tune(
     ] = [],  # noqa: B006 - typer copies it
     metric: Annotated[str, typer.Option(metavar="METRIC", help="Metric to optimise.")] = "ndcg@10",
     folds: Annotated[int, typer.Option(metavar="N", help="Number of cross-validation folds.", min=2)] = 5,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Cut the folds by this column, such as a date: each is evaluated after training on what is "
+            "before it. In a table, the column is then not a feature.",
+        ),
+    ] = None,
     halving: Annotated[
         bool,
         typer.Option("--halving", help="Successive halving: drop the worse candidates on few queries."),
@@ -86,6 +94,7 @@ def tune(
     Example: `directranker tune example --ranker RankSVM --grid alpha=1/5 --out svm`
     """
     entry = find_ranker(ranker)  # before the import, which takes seconds
+    from directranker.data.formats import keep_column
     from directranker.model_selection import grid_search
 
     if halving and trials is not None:
@@ -94,7 +103,7 @@ def tune(
     estimator = entry.make()
     estimator.set_params(**parse_settings(settings, estimator))
     values = parse_grid_options(grid, ranker, estimator)
-    dataset = read_data(data)
+    dataset = read_data(data, options=keep_column(split_by))
     store = out.with_name(f"{out.name}.jobs.sqlite")
     with exit_on_interrupt(f"finished jobs are kept in {store}"), progress_bar(f"tuning {ranker}") as report:
         found = grid_search(
@@ -108,6 +117,7 @@ def tune(
             workers=workers,
             store=store,
             random_state=seed,
+            split_by=split_by,
             progress=lambda moment: report(moment.done, moment.total),
         )
     save_with_origin(found.best_ranker(metric), out, seed=seed, overwrite=overwrite)

@@ -54,9 +54,9 @@ def encode_values(column: pa.ChunkedArray, name: str, *, first_row: int = 0) -> 
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     texts = _to_texts(column, name, first_row)
-    encoded = texts.dictionary_encode().unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # without chunks
-        return np.empty(0, dtype=np.float32), pa.array([], pa.large_string())
+    # In one piece: unifying the dictionaries of many chunks takes seconds per million values.
+    whole = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
+    encoded = whole.dictionary_encode()
     values = encoded.dictionary
     if len(values) > MAX_CATEGORIES:
         raise DataError(
@@ -78,7 +78,11 @@ def _to_texts(column: pa.ChunkedArray, name: str, first_row: int) -> pa.ChunkedA
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        if pa.types.is_string_view(column.type.value_type):  # of polars; Arrow cannot take from it
+            parts = [one.dictionary.cast(pa.large_string()).take(one.indices) for one in column.chunks]
+            column = pa.chunked_array(parts, pa.large_string())
+        else:
+            column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # as pandas means it
         values = column.to_numpy()

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from directranker.arrays import Features, IntArray, Relevance
 from directranker.errors import DataError
+from directranker.parameters import between
 
 __all__ = [
+    "are_bits_equal",
     "as_feature_names",
     "as_features",
     "as_original_rows",
@@ -25,7 +27,10 @@ __all__ = [
     "as_relevance",
     "check_class_labels",
     "check_finite",
+    "check_fractions",
+    "densify",
     "locate_non_numeric_column",
+    "make_read_only",
 ]
 
 Table: TypeAlias = Any  # an array, a sparse matrix, or a pandas or polars frame
@@ -61,6 +66,23 @@ def as_features(X: Table, *, names: Sequence[str] = ()) -> Features:
                 "rescale the column"
             )
     return features
+
+
+def densify(X: Table) -> Any:
+    """Return a sparse matrix as a dense float32 array, and anything else unchanged.
+
+    >>> from scipy.sparse import csr_array
+    >>> densify(csr_array([[0.0, 2.0]]))
+    array([[0., 2.]], dtype=float32)
+    """
+    if not hasattr(X, "toarray") or X.dtype.kind not in "biuf":
+        return X
+    try:
+        with np.errstate(over="ignore"):
+            return X.astype(np.float32).toarray()
+    except (MemoryError, ValueError):
+        size = f"{X.shape[0]} rows of {X.shape[1]} features, {X.shape[0] * X.shape[1] * 4 / 1e9:.0f} GB"
+        raise DataError(f"{size} as a dense array, do not fit in memory; make fewer columns") from None
 
 
 def check_finite(
@@ -278,3 +300,31 @@ def as_query_indices(queries: ArrayLike, n_queries: int) -> IntArray:
     if len(np.unique(array)) != len(array):
         raise ValueError("a query is selected twice; select each query once")
     return array.astype(np.int64)
+
+
+def check_fractions(fractions: Sequence[float]) -> None:
+    """Raise unless the fractions leave a rest.
+
+    >>> check_fractions([0.6, 0.4])
+    Traceback (most recent call last):
+    ValueError: fractions [0.6, 0.4] must be positive and sum to less than 1
+    """
+    for fraction in fractions:
+        between(0, 1).check("a fraction", fraction)
+    if not fractions or sum(fractions) >= 1:
+        raise ValueError(f"fractions {fractions} must be positive and sum to less than 1")
+
+
+def make_read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return a view that cannot be written to; the caller's array stays writable."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def are_bits_equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
+    """Whether numbers are equal bit for bit, where all NaN are equal."""
+    if one.shape != other.shape:
+        return False
+    same = (one == other) & (np.signbit(one) == np.signbit(other))
+    return bool(np.all(same | (np.isnan(one) & np.isnan(other))))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,17 @@ class ColumnKinds:
     def are_numbers(self) -> bool:
         """Whether all columns are plain numbers."""
         return not self.is_categorical.any() and not (self.vector >= 0).any()
+
+    def count_dimensions(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the number of dimensions of each vector; `names` are those of the columns.
+
+        >>> ColumnKinds.of(("price", "text[0]", "text[1]")).count_dimensions(("price", "text[0]", "text[1]"))
+        {'text': 2}
+        """
+        is_dimension = self.vector >= 0
+        return dict(
+            Counter(names[index].rpartition("[")[0] for index in np.flatnonzero(is_dimension).tolist())
+        )
 
 
 def name_dimensions(name: str, n_dimensions: int) -> tuple[str, ...]:

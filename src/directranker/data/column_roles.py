@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from directranker.data.column_kinds import name_dimensions
 from directranker.errors import DataError
 
 __all__ = [
+    "KEPT",
     "ColumnRoles",
     "FeatureColumn",
     "format_in_one_line",
@@ -30,6 +31,8 @@ __all__ = [
     "resolve_feature_columns",
 ]
 
+KEPT = b"kept"
+"""The metadata `directranker` of a kept column's field."""
 MAX_LIST_SIZE = 1_000_000  # features in a list; a file may claim any number
 
 
@@ -45,6 +48,8 @@ class ColumnRoles:
     """Features whose numbers are ids of categories; text is categorical without being named."""
     drop: Sequence[str] = ()
     """Columns that are not features."""
+    keep: Sequence[str] = ()
+    """Columns that are not features but stay with the rows, such as a date to split by."""
 
     def resolve(self, schema: pa.Schema, *, need_labels: bool = True) -> ColumnRoles:
         """Check that the columns exist and fill in the names of the features."""
@@ -52,30 +57,39 @@ class ColumnRoles:
         known = set(schema.names)
         document = None if self.document == "docid" and "docid" not in known else self.document
         special = [name for name in (self.relevance, self.query, document) if name is not None]
-        features = self.features
+        features, keep = self.features, tuple(dict.fromkeys((*self.keep, *_find_kept_columns(schema, self))))
         if features is None:
-            excluded = {*special, *self.drop, *_find_index_columns(schema)}
+            excluded = {*special, *self.drop, *keep, *_find_index_columns(schema)}
             features = [name for name in schema.names if name not in excluded]
-        for name in [*special, *features, *self.categorical]:
+        for name in [*special, *features, *self.categorical, *keep]:
             if name not in known and (need_labels or name != self.relevance):
                 raise DataError(self._describe_missing_column(name, schema.names))
         if not features:
             raise DataError("there are no feature columns besides relevance, query and document")
+        self._check_roles(schema.names, special, features, keep)
+        categorical, drop = tuple(self.categorical), tuple(self.drop)
+        return ColumnRoles(self.relevance, self.query, document, tuple(features), categorical, drop, keep)
+
+    def _check_roles(
+        self, names: Sequence[str], special: Sequence[str], features: Sequence[str], keep: Sequence[str]
+    ) -> None:
         for name in self.categorical:
             if name not in features:
                 raise DataError(f"{name!r} is categorical but not a feature; add it to the features")
-        counts = Counter(schema.names)
-        for name in [*special, *features]:
+        for name in keep:
+            if name in {*special, *features}:
+                raise DataError(f"{name!r} is in keep, but it is a feature or has another role; remove it")
+        counts = Counter(names)
+        for name in [*special, *features, *keep]:
             if counts[name] > 1:
                 raise DataError(f"there are {counts[name]} columns {name!r}; rename all but one")
-        return replace(self, document=document, features=tuple(features))
 
     def _check_names(self) -> None:
         for role in ("relevance", "query", "document"):
             name = getattr(self, role)
             if not (isinstance(name, str) or (name is None and role != "relevance")):
                 raise TypeError(f"{role} is a {type(name).__name__}; give the name of one column")
-        for role in ("features", "categorical", "drop"):
+        for role in ("features", "categorical", "drop", "keep"):
             if isinstance(getattr(self, role), str):
                 raise TypeError(f"{role} is {getattr(self, role)!r}; give a list of column names")
 
@@ -207,6 +221,18 @@ def _find_index_columns(schema: pa.Schema) -> set[str]:
         return set()
     names = metadata.get("index_columns") if isinstance(metadata, dict) else None
     return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+
+
+def _find_kept_columns(schema: pa.Schema, columns: ColumnRoles) -> list[str]:
+    """Return the columns that a data set with kept columns has written as such, and that are not named."""
+    if columns.features is not None:
+        return []
+    named = {columns.relevance, columns.query, columns.document, *columns.categorical, *columns.drop}
+    return [
+        field.name
+        for field in schema
+        if (field.metadata or {}).get(b"directranker") == KEPT and field.name not in named
+    ]
 
 
 def _read_list_names(size: int, stored: bytes | None) -> tuple[str, ...]:

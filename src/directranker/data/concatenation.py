@@ -16,6 +16,7 @@ from directranker.arrays import Features
 from directranker.data.categories import Categories, merge_categories, recode
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import as_query_ids, group_runs
+from directranker.data.kept_columns import concatenate_kept
 from directranker.data.texts import concatenate_texts
 from directranker.errors import DataError
 
@@ -59,6 +60,7 @@ def concatenate(
         comment_texts=concatenate_texts([part.comment_texts for part in parts], lengths),
         categories=categories,
         columns=parts[0].columns,
+        kept=concatenate_kept([part.kept for part in parts]),
     )
 
 

@@ -32,11 +32,14 @@ from numpy.typing import ArrayLike, NDArray
 from directranker.arrays import Features, IntArray, Relevance
 from directranker.data.categories import Categories, as_categories
 from directranker.data.checking import (
+    are_bits_equal,
     as_feature_names,
     as_features,
     as_original_rows,
     as_query_indices,
     as_relevance,
+    check_fractions,
+    make_read_only,
 )
 from directranker.data.column_kinds import ColumnKinds
 from directranker.data.column_roles import ColumnRoles
@@ -48,8 +51,9 @@ from directranker.data.grouping import (
     group_by_query,
     select_query_rows,
 )
+from directranker.data.kept_columns import KeptColumns, are_columns_equal, as_kept_columns, take_kept
 from directranker.data.texts import Texts, are_texts_equal, as_texts, take_texts
-from directranker.parameters import SEED, Constraint, between
+from directranker.parameters import SEED, Constraint
 
 if TYPE_CHECKING:
     from directranker.data.tabular import FrameKind
@@ -94,6 +98,8 @@ class RankingDataset:
     """The sorted values of each categorical feature; `features` has the index of each, NaN where missing."""
     columns: ColumnRoles | None = None
     """The columns of the table that the data set was created from."""
+    kept: KeptColumns = field(default_factory=dict)
+    """Columns that are neither feature nor label, such as a date to split by, as Arrow arrays."""
 
     def __post_init__(self) -> None:
         features = as_features(self.features, names=self.feature_names)
@@ -107,16 +113,17 @@ class RankingDataset:
             )
         if len(np.unique(query_ids)) != len(query_ids):
             raise ValueError("a query id is used twice; use from_arrays to group rows by query")
-        self._set("features", _make_read_only(features))
-        self._set("relevance", _make_read_only(relevance))
-        self._set("offsets", _make_read_only(offsets))
-        self._set("query_ids", _make_read_only(query_ids))
+        self._set("features", make_read_only(features))
+        self._set("relevance", make_read_only(relevance))
+        self._set("offsets", make_read_only(offsets))
+        self._set("query_ids", make_read_only(query_ids))
         self._set("feature_names", as_feature_names(self.feature_names, n_features))
         self._set("categories", as_categories(self.categories, features, self.feature_names))
         self._set("document_texts", as_texts(self.document_texts, n_rows, "document ids"))
         self._set("comment_texts", as_texts(self.comment_texts, n_rows, "comments"))
+        self._set("kept", as_kept_columns(self.kept, n_rows, self.feature_names))
         if self.original_rows is not None:
-            self._set("original_rows", _make_read_only(as_original_rows(self.original_rows, n_rows)))
+            self._set("original_rows", make_read_only(as_original_rows(self.original_rows, n_rows)))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -158,6 +165,7 @@ class RankingDataset:
         comment_texts: Texts | None = None,
         categories: Categories | None = None,
         columns: ColumnRoles | None = None,
+        kept: KeptColumns | None = None,
     ) -> RankingDataset:
         """Sort ungrouped rows into the order of their queries."""
         order = slice(None) if grouping.order is None else grouping.order
@@ -172,6 +180,7 @@ class RankingDataset:
             original_rows=grouping.order,
             categories=categories or {},
             columns=columns,
+            kept=take_kept(kept or {}, order),
         )
 
     @classmethod
@@ -185,12 +194,14 @@ class RankingDataset:
         features: Sequence[str] | None = None,
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
     ) -> RankingDataset:
         """Convert a pandas, polars or pyarrow table; all columns not named are features, except `drop`.
 
         Columns of text and of categories are categorical; so are ints, such as ids, named in `categorical`.
         A column of fixed-size lists is a vector, with a feature per dimension. A null becomes NaN. With
-        `query=None` all rows belong to one query. The column `docid` may be missing.
+        `query=None` all rows belong to one query. The column `docid` may be missing. Columns in `keep`, such
+        as a date for `split_by`, are not features; `kept` has them.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"qid": [1, 1], "relevance": [0, 1], "bm25": [0.5, None]})
@@ -199,7 +210,7 @@ class RankingDataset:
         """
         from directranker.data.tabular import dataset_from_frame  # noqa: PLC0415 - import cycle
 
-        columns = ColumnRoles(relevance, query, document, features, tuple(categorical), tuple(drop))
+        columns = ColumnRoles(relevance, query, document, features, categorical, drop, keep)
         return dataset_from_frame(frame, columns)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
@@ -251,22 +262,30 @@ class RankingDataset:
     @cached_property
     def qid(self) -> QueryIds:
         """The query id of each row."""
-        return _make_read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
+        return make_read_only(np.repeat(self.query_ids, np.diff(self.offsets)))
 
     @cached_property
     def document_ids(self) -> NDArray[np.generic] | None:
         """The document id of each row as str; None if the data has no ids."""
         if self.document_texts is None:
             return None
-        return _make_read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
+        return make_read_only(np.asarray(self.document_texts.to_pylist(), dtype=object))
 
     def __repr__(self) -> str:
-        counts = [
-            (self.n_documents, "document", "documents"),
-            (self.n_queries, "query", "queries"),
-            (self.n_features, "feature", "features"),
-        ]
-        return f"RankingDataset({', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)})"
+        from directranker.data.dataset_summary import describe_sizes  # noqa: PLC0415 - import cycle
+
+        return f"RankingDataset({describe_sizes(self)})"
+
+    def describe(self) -> str:
+        """Return a table of the columns: their kinds, values, and how many documents lack one.
+
+        >>> print(RankingDataset.from_arrays([[0.5], [1.5]], [0, 1], feature_names=["bm25"]).describe())
+        column  kind    values      missing
+        bm25    number  0.5 to 1.5  0
+        """
+        from directranker.data.dataset_summary import describe_columns  # noqa: PLC0415 - import cycle
+
+        return describe_columns(self)
 
     def equals(self, other: RankingDataset) -> bool:
         """Whether both are equal, numbers bit for bit (so -0.0 is not 0.0, and NaN equals NaN).
@@ -276,15 +295,15 @@ class RankingDataset:
         False
         """
         return (
-            _are_bits_equal(self.features, other.features)
-            and _are_bits_equal(self.relevance, other.relevance)
+            are_bits_equal(self.features, other.features)
+            and are_bits_equal(self.relevance, other.relevance)
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.query_ids, other.query_ids)
             and self.feature_names == other.feature_names
             and are_texts_equal(self.document_texts, other.document_texts)
             and are_texts_equal(self.comment_texts, other.comment_texts)
-            and self.categories.keys() == other.categories.keys()
-            and all(values.equals(other.categories[name]) for name, values in self.categories.items())
+            and are_columns_equal(self.categories, other.categories)
+            and are_columns_equal(self.kept, other.kept)
         )
 
     def to_source_order(self, values: ArrayLike) -> NDArray[np.generic]:
@@ -323,6 +342,7 @@ class RankingDataset:
             document_texts=take_texts(self.document_texts, rows),
             comment_texts=take_texts(self.comment_texts, rows),
             original_rows=source[rows],
+            kept=take_kept(self.kept, rows),
         )
 
     def split(self, *fractions: float, random_state: RandomState = None) -> tuple[RankingDataset, ...]:
@@ -335,13 +355,26 @@ class RankingDataset:
         [6, 2, 2]
         """
         SEED.check("random_state", random_state)
-        for fraction in fractions:
-            between(0, 1).check("a fraction", fraction)
-        if not fractions or sum(fractions) >= 1:
-            raise ValueError(f"fractions {fractions} must be positive and sum to less than 1")
+        check_fractions(fractions)
         shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
         boundaries = np.rint(np.cumsum(fractions) * self.n_queries).astype(int)
         return tuple(self.select(np.sort(queries)) for queries in np.split(shuffled, boundaries))
+
+    def split_by(self, column: str, *fractions: float) -> tuple[RankingDataset, ...]:
+        """Split the queries by a column, such as a date: the earliest into the first data set, and so on.
+
+        The column is a kept one or a numeric feature, with one value per query. Queries with the same value
+        stay in one data set, so sizes may differ from the fractions. Queries keep their order.
+
+        >>> import pyarrow as pa
+        >>> values = {"qid": [1, 2, 3, 4], "relevance": [0] * 4, "bm25": [0.5] * 4, "year": [9, 7, 8, 7]}
+        >>> data = RankingDataset.from_frame(pa.table(values), keep=["year"])
+        >>> [split.query_ids.tolist() for split in data.split_by("year", 0.5, 0.25)]
+        [[2, 4], [3], [1]]
+        """
+        from directranker.data.splitting import split_dataset_by  # noqa: PLC0415 - import cycle
+
+        return split_dataset_by(self, column, fractions)
 
     def binarise(self, threshold: float) -> RankingDataset:
         """Replace labels of at least `threshold` by 1 and all others by 0.
@@ -362,16 +395,3 @@ class RankingDataset:
         THRESHOLD.check("threshold", threshold)
         relevant_before = np.concatenate([[0], np.cumsum(self.relevance >= threshold)])
         return self.select(np.diff(relevant_before[self.offsets]) > 0)
-
-
-def _make_read_only(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    view = array.view()  # the caller's array stays writable
-    view.flags.writeable = False
-    return view
-
-
-def _are_bits_equal(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    if one.shape != other.shape:
-        return False
-    same = (one == other) & (np.signbit(one) == np.signbit(other))
-    return bool(np.all(same | (np.isnan(one) & np.isnan(other))))

@@ -117,6 +117,30 @@ _TEMPLATES: dict[str, tuple[Severity, str, str, str]] = {
         "{n:orders|order} documents almost exactly as the label does, e.g. {example}",
         "Check whether they are computed from the label or known only after it; if so, remove them.",
     ),
+    "identifying-columns": (
+        "warning",
+        "categorical column|categorical columns",
+        "{n:has|have} another value in almost every document, e.g. {example}",
+        "A ranker cannot use an id that does not occur again; remove them, or name one as the document id.",
+    ),
+    "ids-as-numbers": (
+        "note",
+        "feature|features",
+        "{n:has|have} a different whole number in almost every document, e.g. {example}",
+        "If they are ids, their size has no meaning: remove them, or name them as categorical.",
+    ),
+    "rare-categories": (
+        "note",
+        "categorical column|categorical columns",
+        "{n:has|have} many values that occur in one query only, e.g. {example}",
+        "Rankers can use only what such values share: values this rare are learned together.",
+    ),
+    "unseen-categories": (
+        "note",
+        "categorical column|categorical columns",
+        "of {split} {n:has|have} values that {other} does not have, e.g. {example}",
+        "A ranker treats all of them as one unknown value; check that they are spelled alike.",
+    ),
     "shared-queries": (
         "warning",
         "query|queries",

@@ -24,7 +24,7 @@ from directranker.data.storage import is_saved_dataset
 from directranker.data.tabular import Layout, read_parquet, write_parquet
 from directranker.errors import DataError
 
-__all__ = ["Format", "ReadOptions", "detect_format", "read_dataset", "write_dataset"]
+__all__ = ["Format", "ReadOptions", "detect_format", "keep_column", "read_dataset", "write_dataset"]
 
 Format = Literal["letor", "parquet", "folder"]
 TEXT_EXTENSIONS = (".txt", ".letor", ".svm", ".svmlight", ".dat")
@@ -41,6 +41,11 @@ class ReadOptions:
     columns: ColumnRoles = field(default_factory=ColumnRoles)
     n_features: int | None = None
     """The number of features of sparse text, whose lines may not mention the last ones."""
+
+
+def keep_column(name: str | None) -> ReadOptions:
+    """Return options to read a table with a kept column, or without one."""
+    return ReadOptions(columns=ColumnRoles(keep=() if name is None else (name,)))
 
 
 def detect_format(path: str | Path) -> Format:

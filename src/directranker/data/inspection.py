@@ -16,7 +16,7 @@ constant-features - 1 of 2 features (50 %) has the same value in every document,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -24,6 +24,15 @@ import numpy as np
 
 from directranker.arrays import BoolArray, Features, FloatArray, IntArray, query_of_rows
 from directranker.compilation import get_n_threads, run_in_parallel, split_evenly
+from directranker.data.category_inspection import (
+    CategorySummary,
+    find_category_problems,
+    find_ids,
+    find_unseen_categories,
+    group_comparable_columns,
+    name_features,
+    summarise_categories,
+)
 from directranker.data.dataset import RankingDataset
 from directranker.data.findings import MAX_EXAMPLES, Finding, format_number, make_findings
 from directranker.data.inspection_kernels import (
@@ -82,10 +91,17 @@ class Inspection:
     list_lengths: ListLengths | None
     """None if there are no queries."""
     findings: tuple[Finding, ...]
+    categories: tuple[CategorySummary, ...] = ()
+    """The categorical columns."""
+    vectors: dict[str, int] = field(default_factory=dict)
+    """The number of dimensions of each vector column."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return values that JSON can represent."""
-        return asdict(self) | {"findings": [finding.to_dict() for finding in self.findings]}
+        return asdict(self) | {
+            "findings": [finding.to_dict() for finding in self.findings],
+            "categories": [summary.to_dict() for summary in self.categories],
+        }
 
 
 @dataclass(frozen=True)
@@ -116,6 +132,7 @@ def inspect_dataset(data: RankingDataset, *, threshold: float = 1.0) -> Inspecti
     and with NaN as the lowest value, because a value may exist only for documents that were clicked. At least
     100 pairs are needed, and chance must be unlikely: a random order is right with probability
     Π n_label! / n! in each query, and the probability that any of the features is right must be below 10⁻⁶.
+    Categories have no order, so of them only the second check is made.
 
     >>> data = RankingDataset.from_arrays([[0, 1], [0, 1]], [0, 1], qid=[5, 5])
     >>> [(finding.kind, finding.count) for finding in inspect_dataset(data).findings]
@@ -123,8 +140,10 @@ def inspect_dataset(data: RankingDataset, *, threshold: float = 1.0) -> Inspecti
     """
     labels, codes, counts = np.unique(data.relevance, return_inverse=True, return_counts=True)
     findings = _find_query_problems(data, threshold)
+    categories = summarise_categories(data)
     if data.features.size:
         findings += _find_feature_problems(data, codes)
+        findings += find_category_problems(data, categories)
     return Inspection(
         n_documents=data.n_documents,
         n_queries=data.n_queries,
@@ -132,13 +151,16 @@ def inspect_dataset(data: RankingDataset, *, threshold: float = 1.0) -> Inspecti
         label_counts=_count_labels(labels, counts),
         list_lengths=ListLengths.of(data.offsets),
         findings=tuple(findings),
+        categories=categories,
+        vectors=data.kinds.count_dimensions(data.feature_names),
     )
 
 
 def inspect_fold(parts: Mapping[str, RankingDataset], *, threshold: float = 1.0) -> FoldInspection:
-    """Inspect each split, and check between splits for shared queries, other features and unseen labels.
+    """Inspect each split, and check between splits for shared queries, other features and unseen values.
 
-    Labels are compared with those of the split `"train"`, or of the first split if none has that name.
+    Labels and categories are compared with those of the split `"train"`, or of the first split if none has
+    that name.
 
     >>> train = RankingDataset.from_arrays([[0.5], [1.5]], [0, 1], qid=[1, 1])
     >>> test = RankingDataset.from_arrays([[0.5], [1.5]], [0, 2], qid=[2, 2])
@@ -154,6 +176,7 @@ def inspect_fold(parts: Mapping[str, RankingDataset], *, threshold: float = 1.0)
     reference = "train" if "train" in parts else next(iter(parts))
     for name, data in parts.items():
         findings += _find_unseen_labels(name, data, reference, parts[reference])
+        findings += find_unseen_categories(name, data, reference, parts[reference])
     inspections = {name: inspect_dataset(data, threshold=threshold) for name, data in parts.items()}
     return FoldInspection(inspections, tuple(findings))
 
@@ -201,21 +224,23 @@ def _count_by_query(mask: BoolArray, offsets: IntArray) -> IntArray:
 def _find_feature_problems(data: RankingDataset, codes: IntArray) -> list[Finding]:
     names, of = data.feature_names, data.n_features
     scan = scan_features(data.features)
+    is_category = np.array([name in data.categories for name in names])
     missing = scan.n_missing == data.n_documents
+    n_missing = np.where(is_category, 0, scan.n_missing)  # missing is a category of its own
     constant = ~scan.varies & ~missing & (data.n_documents > 1)
 
     def report(kind: str, columns: BoolArray) -> list[Finding]:
-        examples = [repr(names[column]) for column in np.flatnonzero(columns)]
-        return make_findings(kind, examples, n=len(examples), of=of)
+        return make_findings(kind, name_features(data, columns), n=int(columns.sum()), of=of)
 
     return [
         *report("constant-features", constant),
+        *report("ids-as-numbers", find_ids(data)),
         *_find_duplicate_features(data, scan),
         *report("missing-features", missing),
-        *_find_non_finite_values("nan-values", data, scan.n_missing, np.isnan),
+        *_find_non_finite_values("nan-values", data, n_missing, np.isnan),
         *_find_non_finite_values("infinite-values", data, scan.n_infinite, np.isinf),
         *_find_contradicting_documents(data, scan),
-        *_find_leaking_features(data, codes, scan.n_missing > 0),
+        *_find_leaking_features(data, codes, scan.n_missing > 0, is_category),
     ]
 
 
@@ -228,7 +253,8 @@ def _find_non_finite_values(
         row = int(np.argmax(is_affected(data.features[:, column])))
         query = data.query_ids[_find_query(data, row)]
         examples.append(f"{data.feature_names[column]!r} of {_describe_document(data, row)} in query {query}")
-    return make_findings(kind, examples, n=int(counts.sum()), of=data.features.size, columns=len(columns))
+    n_numbers = data.n_documents * (data.n_features - len(data.categories))
+    return make_findings(kind, examples, n=int(counts.sum()), of=n_numbers, columns=len(columns))
 
 
 def _find_query(data: RankingDataset, row: int) -> int:
@@ -247,7 +273,7 @@ def _find_duplicate_features(data: RankingDataset, scan: Scan) -> list[Finding]:
     by_column = view_as_bits(data.features).T
     first = columns[
         find_first_equal(
-            np.zeros(len(columns), dtype=np.int64),
+            group_comparable_columns(data)[columns],
             scan.column_hashes[columns],
             lambda one, other: compare_rows(by_column, columns[one], columns[other]),
         )
@@ -282,18 +308,23 @@ def _describe_contradiction(data: RankingDataset, equal_rows: IntArray) -> str:
     return f"{one} and {other} of query {data.query_ids[_find_query(data, int(contradicting))]}"
 
 
-def _find_leaking_features(data: RankingDataset, codes: IntArray, has_missing: BoolArray) -> list[Finding]:
+def _find_leaking_features(
+    data: RankingDataset, codes: IntArray, has_missing: BoolArray, is_category: BoolArray
+) -> list[Finding]:
     def count_agreement(values: Features, missing_is_lowest: bool, max_pairs: float) -> Agreement:
         return Agreement(*count_column_agreement(values, codes, data.offsets, missing_is_lowest, max_pairs))
 
     ideal = count_agreement(codes.astype(np.float32), False, np.inf)
-    candidates = [(column, False) for column in range(data.n_features)]
+    candidates = [(int(column), False) for column in np.flatnonzero(~is_category)]
     candidates += [(int(column), True) for column in np.flatnonzero(has_missing)]
 
     def find_leaks(start: int, stop: int) -> dict[int, Agreement]:
         leaks: dict[int, Agreement] = {}
         for column, missing_is_lowest in candidates[start:stop]:
-            agreement = count_agreement(data.features[:, column], missing_is_lowest, ideal.n_pairs)
+            values = data.features[:, column]
+            if is_category[column]:  # only whether it is missing has an order
+                values = np.where(np.isnan(values), values, np.float32(0))
+            agreement = count_agreement(values, missing_is_lowest, ideal.n_pairs)
             if agreement.is_leak(data.n_features):
                 leaks.setdefault(column, agreement)
         return leaks
@@ -326,6 +357,11 @@ def _find_differing_features(
         f"column {column} is {format_name(one)} in {split} and {format_name(another)} in {other}"
         for column, (one, another) in enumerate(pairs)
         if one != another
+    ]
+    examples += [
+        f"{name!r} is a {'category' if name in data.categories else 'number'} in {split} but not in {other}"
+        for name, another in pairs
+        if name == another and (name in data.categories) != (name in other_data.categories)
     ]
     return make_findings(
         "differing-features", examples, n=len(examples), of=len(pairs), split=split, other=other

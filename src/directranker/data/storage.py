@@ -33,6 +33,7 @@ from directranker.data.dataset import RankingDataset
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_consistently
 from directranker.data.grouping import QueryIds
+from directranker.data.kept_columns import restore_kept, split_kept
 from directranker.data.texts import Texts, texts_from_buffers
 from directranker.errors import DataError, StorageError
 
@@ -63,6 +64,7 @@ def save_dataset(data: RankingDataset, folder: str | Path, *, overwrite: bool = 
             "n_features": data.n_features,
             "feature_names": data.feature_names,
             "categorical": list(data.categories),
+            "kept": {name: str(values.type) for name, values in data.kept.items()},
             "columns": None if data.columns is None else asdict(data.columns),
             "parts": parts,
         }
@@ -81,7 +83,7 @@ def _load(folder: Path, *, verify: bool) -> RankingDataset:
         arrays[name] = _open_array(folder / Path(name).name, stated, verify=verify)
     try:
         return _build_dataset(header, arrays)
-    except (DataError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, DataError, KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{folder}: the arrays do not fit together ({error})") from None
 
 
@@ -103,7 +105,15 @@ def _collect_arrays(data: RankingDataset) -> dict[str, NDArray[Any]]:
         arrays["original_rows.npy"] = data.original_rows
     for number, vocabulary in enumerate(data.categories.values()):
         arrays |= _split_texts(f"categories_{number}", vocabulary)
+    for number, kept in enumerate(data.kept.values()):
+        arrays |= _split_kept(f"kept_{number}", kept)
     return arrays
+
+
+def _split_kept(name: str, column: Any) -> dict[str, NDArray[Any]]:
+    values, valid = split_kept(column)
+    arrays = {f"{name}.npy": values} if isinstance(values, np.ndarray) else _split_texts(name, values)
+    return arrays if valid is None else arrays | {f"{name}.valid.npy": valid}
 
 
 def _split_texts(name: str, texts: Texts) -> dict[str, NDArray[Any]]:
@@ -205,7 +215,17 @@ def _build_dataset(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> R
         original_rows=arrays.get("original_rows.npy"),
         categories=_read_categories(header["categorical"], arrays),
         columns=None if header["columns"] is None else ColumnRoles(**header["columns"]),
+        kept={
+            name: _read_kept(arrays, f"kept_{number}", dtype)
+            for number, (name, dtype) in enumerate(header["kept"].items())
+        },
     )
+
+
+def _read_kept(arrays: dict[str, NDArray[Any]], name: str, dtype: str) -> Any:
+    texts, valid = _read_texts(arrays, name), arrays.get(f"{name}.valid.npy")
+    values = arrays[f"{name}.npy"] if texts is None else texts
+    return restore_kept(dtype, values, None if valid is None else _check_dtype(valid, np.uint8))
 
 
 def _read_categories(names: list[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Texts]:

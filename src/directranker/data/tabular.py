@@ -11,7 +11,7 @@ RankingDataset(2 documents, 2 queries, 1 feature)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from directranker.arrays import Features, Relevance
 from directranker.data.categories import decode, encode_values
 from directranker.data.checking import as_relevance
 from directranker.data.column_roles import (
+    KEPT,
     ColumnRoles,
     FeatureColumn,
     format_in_one_line,
@@ -193,19 +194,19 @@ def _build_dataset(
 ) -> RankingDataset:
     columns = columns.resolve(schema)
     table = FeatureTable.allocate(resolve_feature_columns(schema, columns), n_rows)
-    # Only the other columns are kept as Arrow arrays until the end.
-    kept: dict[str, list[pa.Array]] = {
-        name: [] for name in (columns.relevance, columns.query, columns.document) if name
+    # Only the other columns are collected as Arrow arrays until the end.
+    collected: dict[str, list[pa.Array]] = {
+        name: [] for name in (columns.relevance, columns.query, columns.document, *columns.keep) if name
     }
     row = 0
     for batch in batches:
         if row + batch.num_rows <= n_rows:
             table.fill(row, batch, first_row)
         row += batch.num_rows
-        for name, chunks in kept.items():
+        for name, chunks in collected.items():
             chunks.append(batch.column(name))
     check_n_rows(row, n_rows)
-    values = {name: pa.chunked_array(chunks, schema.field(name).type) for name, chunks in kept.items()}
+    values = {name: pa.chunked_array(chunks, schema.field(name).type) for name, chunks in collected.items()}
     categories = table.encode_categories(first_row)
     return RankingDataset.from_grouping(
         _group_rows(values, columns.query, n_rows, first_row),
@@ -215,6 +216,7 @@ def _build_dataset(
         document_texts=_read_document_ids(values, columns.document, n_rows),
         categories=categories,
         columns=columns,
+        kept={name: values[name] for name in columns.keep},
     )
 
 
@@ -340,24 +342,31 @@ def _build_table(data: RankingDataset, start: int, stop: int, layout: Layout) ->
     if data.document_texts is not None:
         table["docid"] = data.document_texts[rows]
     table["relevance"] = pa.array(data.relevance[rows])
-    clashes = [name for name in data.feature_names if name in table]
-    if layout == "columns" and clashes:
-        raise DataError(f"a feature is named {clashes[0]!r} like another column; rename it")
+    clashes = [name for name in data.kept if name in (*table, "features")]
+    clashes += [name for name in data.feature_names if layout == "columns" and name in table]
+    if clashes:
+        raise DataError(f"a column is named {clashes[0]!r} like another one; rename it")
+    table |= {name: values[rows] for name, values in data.kept.items()}
     if layout == "list" and data.categories:
         raise DataError("a column of lists cannot keep categories; use layout='columns'")
     block = data.features[rows]
-    if layout == "columns":
+    metadata: dict[str, dict[str, str | bytes]] = {name: {"directranker": KEPT} for name in data.kept}
+    if layout == "list":
+        table["features"] = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), data.n_features)
+        metadata["features"] = {"names": _join_names(data.feature_names)}
+    else:
         for index, name in enumerate(data.feature_names):
             values = np.ascontiguousarray(block[:, index])
             is_category = name in data.categories
             table[name] = decode(values, data.categories[name]) if is_category else pa.array(values)
-        return pa.table(table)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), data.n_features)
-    metadata = {"names": "\n".join(data.feature_names)}
-    if metadata["names"].count("\n") >= data.n_features:
+    fields = [pa.field(name, values.type, metadata=metadata.get(name)) for name, values in table.items()]
+    return pa.table(list(table.values()), schema=pa.schema(fields))
+
+
+def _join_names(names: Sequence[str]) -> str:
+    joined = "\n".join(names)
+    if joined.count("\n") >= len(names):
         raise DataError(
             "the name of a feature has a line break, which a column of lists cannot keep; rename it"
         )
-    fields = [pa.field(name, column.type) for name, column in table.items()]
-    schema = pa.schema([*fields, pa.field("features", lists.type, metadata=metadata)])
-    return pa.table([*table.values(), lists], schema=schema)
+    return joined

@@ -11,11 +11,12 @@ ValueError: transform 'quantile' is unknown; did you mean 'quantile-normal'? Cho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sklearn.base import BaseEstimator, clone
 
+from directranker.encoding.adapters import adapt_transformer, takes_qid
 from directranker.encoding.automatic import AutoTransform
 from directranker.encoding.base import FeatureTransform
 from directranker.encoding.in_context import InContext
@@ -44,10 +45,13 @@ TRANSFORMS: Mapping[str, type[FeatureTransform]] = MappingProxyType(
 """The transforms by name."""
 
 
-def as_transform(transform: object) -> BaseEstimator:
+def as_transform(
+    transform: object, *, names: Sequence[str] = (), categories: Mapping[str, Sequence[str]] | None = None
+) -> BaseEstimator:
     """Return a new, unfitted transform from a name or from a transformer, which is cloned.
 
-    Rankers pass `qid` to `fit` and `transform`, so a transformer must accept it.
+    Rankers pass `qid` to `fit` and `transform`. A transformer that does not take it is adapted, and gets
+    features with `names` as pandas frames with the values of `categories`.
 
     >>> as_transform(PiecewiseLinear(n_bins=4))
     PiecewiseLinear(n_bins=4)
@@ -61,4 +65,8 @@ def as_transform(transform: object) -> BaseEstimator:
         raise TypeError(
             f"transform is {transform!r}; give one of {names} or a transformer with fit and transform"
         )
-    return clone(transform)
+    if isinstance(transform, FeatureTransform) or (
+        takes_qid(transform.fit) and takes_qid(transform.transform)
+    ):
+        return clone(transform)
+    return adapt_transformer(transform, names=names, categories=categories or {})

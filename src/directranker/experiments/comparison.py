@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from directranker.arrays import FloatArray
 from directranker.data.folds import Fold
@@ -48,7 +50,7 @@ from directranker.model_selection.plan import Plan, RankerGrid
 from directranker.model_selection.progress import ProgressCallback
 from directranker.model_selection.search import validate_metrics
 from directranker.model_selection.store import JobResult
-from directranker.rankers.registry import ALL, load_registry, select_rankers
+from directranker.rankers.registry import ALL, find_ranker, load_registry, select_rankers
 
 __all__ = ["build_ranker_grids", "compare_rankers", "run_request"]
 
@@ -56,12 +58,13 @@ __all__ = ["build_ranker_grids", "compare_rankers", "run_request"]
 def compare_rankers(
     folds: FoldedData | Iterable[Fold],
     *,
-    rankers: str | Iterable[str] = ALL,
+    rankers: str | Iterable[str] | Mapping[str, Any] = ALL,
     grid: str | Path | Mapping[str, Any] = "quick",
     metrics: Sequence[str] = ("ndcg@10", "map"),
     inner_folds: int | Literal["validation"] = 5,
     seeds: int = 3,
     convention: str = "paper",
+    split_by: str | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
@@ -74,22 +77,28 @@ def compare_rankers(
     folds
         Data as returned by `open_folds`, or folds; labels of folds are used as they are.
     rankers
-        Registered names, as a list or separated by commas, or `"all"`.
+        Registered names, as a list or separated by commas, or `"all"`; or a mapping from names in the results
+        to estimators, such as pipelines that end with a ranker, or to registered names. All steps of a
+        pipeline are fitted within the folds, on the training queries only.
     grid
-        `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values.
-    metrics, inner_folds, seeds, convention, workers, cluster, progress
-        See `nested_grid_search`.
+        `"quick"`, `"paper"`, a TOML or YAML file, or a mapping from ranker to parameters to values. Named
+        grids have no parameters for estimators; a mapping may, such as `{"mine": {"scale__with_mean": […]}}`.
+    metrics, inner_folds, seeds, convention, split_by, workers, cluster, progress
+        See `nested_grid_search`; `split_by` is by default the column that `open_folds` has cut the folds by.
     out
         A folder for job results and for the comparison in all formats; created if missing. The same call with
         the same folder resumes an interrupted comparison.
 
     """
     data = folds if isinstance(folds, FoldedData) else FoldedData("data", tuple(folds), None, "given")
+    if split_by is not None and data.split_by is None:
+        data = replace(data, split_by=split_by, origin=f"{data.origin}, split by {split_by}")
     protocol: dict[str, Any] = {
         "metrics": metrics,
         "inner_folds": inner_folds,
         "seeds": seeds,
         "convention": convention,
+        "split_by": split_by or data.split_by,
     }
     plan = Plan(build_ranker_grids(rankers, grid), data.folds, **protocol)
     settings = {**protocol, "grid_name": str(grid) if isinstance(grid, str | Path) else "given"}
@@ -114,9 +123,10 @@ def run_request(
         "inner_folds": _parse_inner_folds(request.inner_folds),
         "seeds": request.seeds,
         "convention": request.convention,
+        "split_by": request.split_by,
     }
     threshold = None if request.threshold == "none" else request.threshold
-    data = open_folds(request.data, threshold=threshold, n_folds=request.folds)
+    data = open_folds(request.data, threshold=threshold, n_folds=request.folds, split_by=request.split_by)
     plan = Plan(entries, data.folds, **protocol)
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_request(request, folder, command=command)
@@ -147,7 +157,8 @@ def _run(
     fingerprint = hashlib.sha256("\n".join(plan.fingerprints.values()).encode()).hexdigest()
     settings = {**settings, "metrics": list(plan.metrics), "data_fingerprint": fingerprint}
     machine = {**environment(workers=workers), "cluster": cluster}
-    comparison = _assemble(data, searches, settings, machine, digest)
+    descriptions = {name: _describe_ranker(name, entry.ranker) for name, entry in plan.entries.items()}
+    comparison = _assemble(data, searches, descriptions, settings, machine, digest)
     if folder is not None:
         write_examples(data, searches, comparison, folder)
         write_tables(comparison, folder)
@@ -164,23 +175,56 @@ def _parse_inner_folds(text: str) -> int | Literal["validation"]:
 
 
 def build_ranker_grids(
-    rankers: str | Iterable[str], grid: str | Path | Mapping[str, Any]
+    rankers: str | Iterable[str] | Mapping[str, Any], grid: str | Path | Mapping[str, Any]
 ) -> list[RankerGrid]:
     """Build the entries of the search: each ranker with its grid."""
+    if isinstance(rankers, Mapping):
+        estimators = resolve_estimators(rankers)
+        own = {name: one for name, one in estimators.items() if not isinstance(rankers[name], str)}
+        grids = resolve_grid(grid, own)
+        return [RankerGrid(name, one, grids[name]) for name, one in estimators.items()]
     grids = resolve_grid(grid)
     return [RankerGrid(one.name, one.make(), grids[one.name]) for one in select_rankers(rankers)]
+
+
+def resolve_estimators(rankers: Mapping[str, Any]) -> dict[str, BaseEstimator]:
+    """Return the estimator of each name: the given one, or the ranker registered under the name."""
+    resolved = {}
+    for name, estimator in rankers.items():
+        if isinstance(estimator, str):
+            if estimator != name:
+                raise ValueError(f"{name!r} stands for the ranker {estimator!r}; use its own name in results")
+            resolved[name] = find_ranker(name).make()
+        elif isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+            raise TypeError(f"ranker {name!r} is {estimator!r}; give an estimator with fit and predict")
+        elif name in load_registry():
+            raise ValueError(f"{name!r} is the name of a registered ranker; give yours another name")
+        else:
+            resolved[name] = estimator
+    return resolved
+
+
+def _describe_ranker(name: str, estimator: BaseEstimator) -> str:
+    """Describe a ranker in one line: the registered description, or the steps of an estimator."""
+    if name in load_registry():
+        return load_registry()[name].description
+    steps = [one for _, one in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    return " → ".join(one if isinstance(one, str) else type(one).__name__ for one in steps if one is not None)
 
 
 def _assemble(
     data: FoldedData,
     searches: Mapping[str, NestedResult],
+    descriptions: Mapping[str, str],
     settings: Mapping[str, Any],
     machine: Mapping[str, Any],
     digest: str,
 ) -> Comparison:
     metrics = settings["metrics"]
     published_as = data.published_as if settings["convention"] == "paper" else None
-    results = tuple(_build_ranker_result(search, published_as) for search in searches.values())
+    results = tuple(
+        _build_ranker_result(search, descriptions[name], published_as) for name, search in searches.items()
+    )
     values = {metric: _collect_query_values(metric, searches) for metric in metrics}
     return Comparison(
         request={
@@ -202,7 +246,7 @@ def _assemble(
     )
 
 
-def _build_ranker_result(search: NestedResult, published_as: str | None) -> RankerResult:
+def _build_ranker_result(search: NestedResult, description: str, published_as: str | None) -> RankerResult:
     measured = [_build_metric_result(search, metric) for metric in search.metrics]
     if published_as is not None:
         measured = [
@@ -210,7 +254,7 @@ def _build_ranker_result(search: NestedResult, published_as: str | None) -> Rank
         ]
     return RankerResult(
         ranker=search.name,
-        description=load_registry()[search.name].description,
+        description=description,
         n_candidates=len(search.candidates),
         measured=tuple(measured),
         timing=_average_times(search, published_seconds(search.name, published_as or "")),

@@ -74,6 +74,7 @@ class Request:
     threshold: str = "known"
     convention: str = "paper"
     folds: int = 5
+    split_by: str | None = None
 
     def digest(self) -> str:
         """Compute the checksum of everything that the results depend on."""

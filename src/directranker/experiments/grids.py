@@ -15,10 +15,12 @@ rankers keep their defaults:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from directranker.experiments.grid_files import parse_grid
 from directranker.rankers.registry import Choices, find_ranker, load_registry
@@ -39,8 +41,8 @@ def _load_registered_grid(name: str) -> Grid:
     return MappingProxyType({ranker: entry.grids.get(name, {}) for ranker, entry in load_registry().items()})
 
 
-def _add_missing_rankers(grid: Mapping[str, Choices | list[Choices]]) -> Grid:
-    return MappingProxyType({name: grid.get(name, {}) for name in load_registry()})
+def _add_missing_rankers(grid: Grid, estimators: Iterable[str]) -> Grid:
+    return MappingProxyType({name: grid.get(name, {}) for name in [*load_registry(), *estimators]})
 
 
 def get_named_grid(name: str) -> Grid:
@@ -56,38 +58,47 @@ def get_named_grid(name: str) -> Grid:
     return _load_registered_grid(name)
 
 
-def resolve_grid(grid: str | Path | Mapping[str, Any]) -> Grid:
+def resolve_grid(
+    grid: str | Path | Mapping[str, Any], estimators: Mapping[str, BaseEstimator] | None = None
+) -> Grid:
     """Return a grid by its name, from a .toml, .yaml or .yml file, or from a mapping; raise if it is invalid.
+
+    `estimators` are compared beside the registered rankers; named grids keep their parameters.
 
     >>> resolve_grid({"RankSVM": {"costs": ["hinge"]}})
     Traceback (most recent call last):
     ValueError: the grid, RankSVM: parameter 'costs' is unknown; did you mean 'cost'? Choose from 'alpha',
     'cost', 'max_iter', 'pairs', 'reduction', 'tol', 'transform'
     """
+    own = estimators or {}
     if isinstance(grid, Mapping):
-        return _add_missing_rankers(_validate_grid(grid, "the grid"))
+        return _add_missing_rankers(_validate_grid(grid, "the grid", own), own)
     path = Path(grid)
     if path.suffix.lower() not in (".toml", ".yaml", ".yml"):
-        return get_named_grid(str(grid))
-    return _add_missing_rankers(_validate_grid(parse_grid(path), str(path)))
+        return _add_missing_rankers(get_named_grid(str(grid)), own)
+    return _add_missing_rankers(_validate_grid(parse_grid(path), str(path), own), own)
 
 
-def _validate_grid(grid: Mapping[str, Any], source: str) -> dict[str, Choices | list[Choices]]:
+def _validate_grid(
+    grid: Mapping[str, Any], source: str, estimators: Mapping[str, BaseEstimator]
+) -> dict[str, Choices | list[Choices]]:
     validated: dict[str, Choices | list[Choices]] = {}
+    known = [*load_registry(), *estimators]
     for ranker, choices in grid.items():
-        if ranker not in load_registry():
-            raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, load_registry())}")
+        if ranker not in known:
+            raise ValueError(f"{source}: {describe_unknown_name('ranker', ranker, known)}")
         where = f"{source}, {ranker}"
+        estimator = estimators[ranker] if ranker in estimators else find_ranker(ranker).make()
         several = isinstance(choices, list)
-        sets = [_validate_choices(ranker, one, where) for one in (choices if several else [choices])]
+        sets = [_validate_choices(estimator, one, where) for one in (choices if several else [choices])]
         validated[ranker] = sets if several else sets[0]
     return validated
 
 
-def _validate_choices(ranker: str, choices: Any, where: str) -> Choices:
+def _validate_choices(estimator: BaseEstimator, choices: Any, where: str) -> Choices:
     if not isinstance(choices, Mapping):
         raise ValueError(f"{where}: is {choices!r}; pass parameters, each with a list of values")
-    parameters = find_ranker(ranker).make().get_params()
+    parameters = estimator.get_params()
     known = sorted(name for name in parameters if name.rpartition("__")[2] not in _EXCLUDED_PARAMETERS)
     for parameter, values in choices.items():
         if parameter not in known:

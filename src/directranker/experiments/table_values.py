@@ -153,8 +153,11 @@ def describe_protocol(comparison: Comparison) -> str:
         if request["inner_folds"] == "validation"
         else f"by {request['inner_folds']}-fold cross-validation on each training split"
     )
+    if request.get("split_by") is not None and request["inner_folds"] != "validation":
+        selection += f", split by {request['split_by']} too"
+    n_folds = request["n_folds"]
     return (
-        f"{request['name']}: {request['n_folds']} folds ({request['origin']}); {labels}; "
+        f"{request['name']}: {n_folds} fold{'s' if n_folds > 1 else ''} ({request['origin']}); {labels}; "
         f"convention {request['convention']}; grid {request['grid_name']}, parameters selected {selection}; "
         f"{seeds} seed{'s' if seeds > 1 else ''}; mean ± standard error over the folds."
     )

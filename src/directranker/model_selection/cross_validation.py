@@ -16,6 +16,7 @@ from sklearn.model_selection import GroupKFold
 
 from directranker.arrays import FloatArray, IntArray, query_of_rows
 from directranker.data.dataset import RankingDataset
+from directranker.data.splitting import partition_forward, read_query_values
 from directranker.model_selection.jobs import Fit, QuerySubset
 from directranker.model_selection.progress import ProgressTracker
 from directranker.model_selection.running import Runner
@@ -28,13 +29,23 @@ Split = tuple[QuerySubset, QuerySubset]
 """The queries that a candidate is trained on, and those that it is evaluated on."""
 
 
-def split_queries(name: str, data: RankingDataset, n_folds: int) -> list[Split]:
-    """Split the queries of the data set called `name` with scikit-learn's `GroupKFold`."""
+def split_queries(name: str, data: RankingDataset, n_folds: int, split_by: str | None = None) -> list[Split]:
+    """Split the queries of the data set called `name` with scikit-learn's `GroupKFold`.
+
+    With `split_by`, the column of a time, the later half of the queries is cut into `n_folds` blocks; each is
+    evaluated after training on all queries before it.
+    """
     if not integer(2, data.n_queries).accepts(n_folds):
         raise ValueError(
             f"cannot make {n_folds} folds of {data.n_queries} queries; pass a number from 2 to "
             f"{data.n_queries}"
         )
+    if split_by is not None:
+        blocks = partition_forward(read_query_values(data, split_by), n_folds, split_by)
+        return [
+            (_make_subset(name, np.concatenate(blocks[:number])), _make_subset(name, blocks[number]))
+            for number in range(1, n_folds + 1)
+        ]
     rows = GroupKFold(n_folds).split(np.empty(data.n_documents), groups=data.qid)
     queries = query_of_rows(data.offsets)
     return [(_make_subset(name, queries[train]), _make_subset(name, queries[test])) for train, test in rows]

@@ -33,6 +33,7 @@ from directranker.arrays import IntArray, Relevance
 from directranker.data.dataset import RankingDataset
 from directranker.explanation import Explanation, explain_differences
 from directranker.rankers import Ranker
+from directranker.rankers.pipelines import get_ranker
 
 __all__ = [
     "MAX_EXAMPLES",
@@ -107,7 +108,7 @@ def collect_diagnostics(
 
 def _thin_history(estimator: object) -> list[dict[str, float | None]]:
     """Return at most `MAX_RECORDS` records of the training, always including the last one."""
-    records = list(getattr(estimator, "history_", []))
+    records = list(getattr(get_ranker(estimator), "history_", []))
     indices = np.linspace(0, len(records) - 1, min(len(records), MAX_RECORDS)).round().astype(int)
     return [
         {name: _finite_or_none(value) for name, value in asdict(records[index]).items()}

@@ -30,6 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_selector
+from sklearn.model_selection import BaseCrossValidator
 
 from directranker.rankers import Ranker
 
@@ -114,6 +116,10 @@ def _describe_estimator(estimator: BaseEstimator, name: str) -> dict[str, object
         if key not in ignored
     }
     return {"class": _describe_definition(type(estimator), name), "parameters": parameters}
+
+
+def _describe_splitter(splitter: BaseCrossValidator, name: str) -> dict[str, object]:
+    return {"class": _describe_definition(type(splitter), name), "fields": describe(vars(splitter), name)}
 
 
 def _describe_dataclass(value: Any, name: str) -> dict[str, object]:
@@ -231,6 +237,9 @@ _DESCRIBERS: tuple[tuple[Callable[[object], bool], Callable[[Any, str], object]]
     (_is_a(set, frozenset), _describe_set),
     (_is_a(Mapping), _describe_mapping),
     (_is_a(range), lambda value, _: {"range": [value.start, value.stop, value.step]}),
+    (_is_a(slice), lambda value, name: {"slice": describe([value.start, value.stop, value.step], name)}),
+    (_is_a(BaseCrossValidator), _describe_splitter),
+    (_is_a(make_column_selector), lambda value, name: {"columns": describe(vars(value), name)}),
     (_is_a(PurePath), lambda value, _: {"path": str(value)}),
     (_is_a(functools.partial), _describe_partial),
     (lambda value: isinstance(value, type) or inspect.isroutine(value), _describe_definition),

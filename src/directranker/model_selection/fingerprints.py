@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from importlib.metadata import version
 from pathlib import Path
 
@@ -52,11 +53,18 @@ BLOCK_BYTES = 1 << 24
 
 
 def data_fingerprint(data: RankingDataset) -> str:
-    """Compute the checksum of features, labels and offsets; rankers do not see names and ids."""
+    """Compute the checksum of features with their names and categories, labels and offsets.
+
+    Rankers do not see ids. Pipelines select columns by name, so names count.
+    """
     digest = hashlib.sha256()
     for array in (data.features, data.relevance, data.offsets):
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         _update_blockwise(digest, array)
+    ids = () if data.columns is None else data.columns.categorical
+    vocabularies = {name: values.to_pylist() for name, values in data.categories.items()}
+    columns = [data.feature_names, vocabularies, [name for name in ids if name in vocabularies]]
+    digest.update(json.dumps(columns).encode())
     return digest.hexdigest()
 
 

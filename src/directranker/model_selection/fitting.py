@@ -12,22 +12,15 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 
-from directranker.arrays import query_of_rows
 from directranker.data.dataset import RankingDataset
 from directranker.errors import FitError, TrainingWarning
 from directranker.metrics import evaluate_per_query
@@ -37,12 +30,11 @@ from directranker.model_selection.jobs import Fit, configure_ranker
 from directranker.model_selection.store import JobResult
 from directranker.model_selection.threads import limit_n_jobs
 from directranker.rankers import Ranker
+from directranker.rankers.pipelines import fit_by_query, predict_by_query
 from directranker.training.interrupts import raise_interrupts
 
 __all__ = [
     "disable_progress_bars",
-    "fit_by_query",
-    "predict_by_query",
     "run_fit",
     "shorten_training",
     "to_json",
@@ -85,7 +77,7 @@ def _train_and_evaluate(
     train, test = fit.train.select(data), fit.test.select(data)
     validation = None if fit.validation is None else fit.validation.select(data)
     with raise_interrupts():
-        _warm_up(estimator, train.n_features, with_validation=validation is not None)
+        _warm_up(estimator, train, with_validation=validation is not None)
     start = time.perf_counter()
     with raise_interrupts():
         fit_by_query(estimator, train, validation)
@@ -121,74 +113,6 @@ def _train_and_evaluate(
     ]
 
 
-def fit_by_query(
-    estimator: BaseEstimator, train: RankingDataset, validation: RankingDataset | None = None
-) -> BaseEstimator:
-    """Fit an estimator on a data set; pass `qid` to every estimator that takes it, also within a pipeline.
-
-    `validation` is passed as `eval_set` to estimators whose `fit` takes it. The last step of a pipeline gets
-    it transformed by the steps before, which are fitted on `train` alone. A pipeline with a `memory` gets no
-    `eval_set`.
-
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from directranker.data.synthetic import example_dataset
-    >>> from directranker.encoding import QueryMinMax
-    >>> from directranker.rankers import RankSVM
-    >>> data = example_dataset().select(range(20))
-    >>> for one in (RankSVM(), make_pipeline(QueryMinMax(), RankSVM()), make_pipeline(Ridge()), Ridge()):
-    ...     len(predict_by_query(fit_by_query(one, data), data)) == data.n_documents
-    True
-    True
-    True
-    True
-    """
-    if validation is None:
-        return _call_with_qid(estimator.fit, train, train.features, train.relevance)
-    last, features, eval_features = estimator, train.features, validation.features
-    if isinstance(estimator, Pipeline) and estimator.memory is None:
-        last = estimator[-1]  # the step itself, not a copy, as for the steps before
-        if len(estimator) > 1:
-            features = _call_with_qid(estimator[:-1].fit_transform, train, features, train.relevance)
-            eval_features = _call_with_qid(estimator[:-1].transform, validation, eval_features)
-    eval_set = _build_eval_set(last, validation, eval_features)
-    _call_with_qid(last.fit, train, features, train.relevance, **eval_set)
-    return estimator
-
-
-def _build_eval_set(
-    estimator: BaseEstimator, validation: RankingDataset, features: object
-) -> dict[str, object]:
-    if "eval_set" not in inspect.signature(estimator.fit).parameters:
-        return {}
-    return {"eval_set": (features, validation.relevance, query_of_rows(validation.offsets))}
-
-
-def predict_by_query(estimator: BaseEstimator, data: RankingDataset) -> NDArray[np.generic]:
-    """Predict the scores of all documents; pass `qid` to every estimator that takes it."""
-    return np.asarray(_call_with_qid(estimator.predict, data, data.features))
-
-
-def _call_with_qid(
-    method: Callable[..., Any], data: RankingDataset, *arguments: object, **options: Any
-) -> Any:
-    """Call a method, with `qid` if it takes one by name or by scikit-learn's metadata routing."""
-    takes_qid = "qid" in inspect.signature(method).parameters
-    with nullcontext() if takes_qid else config_context(enable_metadata_routing=True):
-        if takes_qid or _routes_qid(method):
-            # Indices, not ids: ids are not part of a job's key, so rankers must not see them.
-            options["qid"] = query_of_rows(data.offsets)
-        return method(*arguments, **options)
-
-
-def _routes_qid(method: Any) -> bool:
-    """Return whether the estimator, or one within it, requests `qid` by metadata routing."""
-    owner = method.__self__
-    if not hasattr(owner, "get_metadata_routing"):
-        return False
-    return bool(owner.get_metadata_routing().consumes(method.__name__, ["qid"]))
-
-
 def disable_progress_bars(estimator: BaseEstimator) -> BaseEstimator:
     """Set every parameter `progress` to False: a search shows one bar for all fits.
 
@@ -200,7 +124,7 @@ def disable_progress_bars(estimator: BaseEstimator) -> BaseEstimator:
     return estimator.set_params(**dict.fromkeys(names, False))
 
 
-def _warm_up(estimator: BaseEstimator, n_features: int, *, with_validation: bool) -> None:
+def _warm_up(estimator: BaseEstimator, train: RankingDataset, *, with_validation: bool) -> None:
     """Compile the kernels that a fit with these settings calls, so that no measured time includes it."""
     parameters = estimator.get_params()
     if not any(isinstance(one, Ranker) for one in (estimator, *parameters.values())):
@@ -210,7 +134,7 @@ def _warm_up(estimator: BaseEstimator, n_features: int, *, with_validation: bool
     if key in _warmed_up:
         return
     _warmed_up.add(key)
-    data = _make_warm_up_data(n_features)
+    data = _make_warm_up_data(train)
     try:
         short = shorten_training(estimator)
         predict_by_query(fit_by_query(short, data, data if with_validation else None), data)
@@ -234,13 +158,24 @@ def shorten_training(estimator: BaseEstimator) -> BaseEstimator:
     return short
 
 
-def _make_warm_up_data(n_features: int) -> RankingDataset:
-    """Make data large enough for distillation, for the choice of an encoding and for compiled scoring."""
+def _make_warm_up_data(like: RankingDataset) -> RankingDataset:
+    """Make data with these columns, large enough for distillation, the choice of an encoding and scoring."""
     n_queries, length = 40, 156
     relevance = np.tile(np.repeat([0.0, 1.0, 2.0], length // 3), n_queries)
-    features = np.random.default_rng(0).normal(size=(len(relevance), n_features)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(len(relevance), like.n_features)).astype(np.float32)
     features[:, :1] += relevance[:, None]
-    return RankingDataset(features, relevance, np.arange(n_queries + 1) * length, np.arange(n_queries))
+    for name, values in like.categories.items():
+        features[:, like.feature_names.index(name)] = rng.integers(max(1, len(values)), size=len(relevance))
+    return RankingDataset(
+        features,
+        relevance,
+        offsets=np.arange(n_queries + 1) * length,
+        query_ids=np.arange(n_queries),
+        feature_names=like.feature_names,
+        categories=like.categories,
+        columns=like.columns,
+    )
 
 
 def to_json(value: object) -> object:

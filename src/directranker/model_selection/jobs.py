@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold
 
 from directranker.data.dataset import RankingDataset
 from directranker.metrics import Metric
@@ -31,6 +32,8 @@ from directranker.model_selection.digests import compute_digest, describe
 from directranker.model_selection.fingerprints import environment_fingerprint
 
 __all__ = ["Fit", "JobKeys", "QuerySubset", "configure_ranker"]
+
+DEPRECATED = "deprecated"  # scikit-learn's default of a parameter that it will remove
 
 
 @dataclass(frozen=True)
@@ -158,5 +161,13 @@ def configure_ranker(ranker: BaseEstimator, parameters: Mapping[str, object], se
     estimator = clone(ranker)
     # A value may be an estimator itself, which fits must not share.
     estimator.set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
-    names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
-    return estimator.set_params(**dict.fromkeys(names, seed))
+    for name, value in estimator.get_params().items():
+        owner, _, last = name.rpartition("__")
+        if last == "random_state" and value != DEPRECATED:
+            estimator.set_params(**{name: seed})
+        elif last == "random_state":  # scikit-learn's TargetEncoder shuffles by its `cv` instead
+            folds = f"{owner}__cv" if owner else "cv"
+            n_folds = estimator.get_params()[folds]
+            if isinstance(n_folds, int):
+                estimator.set_params(**{folds: KFold(n_folds, shuffle=True, random_state=seed)})
+    return estimator

@@ -46,6 +46,7 @@ def nested_grid_search(
     inner_folds: InnerFolds = 5,
     seeds: int = 1,
     convention: str = "paper",
+    split_by: str | None = None,
     store: StoreLike = None,
     workers: int | None = None,
     cluster: str | None = None,
@@ -65,6 +66,9 @@ def nested_grid_search(
         The number of inner folds to select candidates by, or `"validation"` to use the validation split.
     seeds
         The number of final fits per fold, with the seeds 0, 1, …; candidates are evaluated with seed 0.
+    split_by
+        The column of time that the folds were cut by. Inner folds are then cut by it too; folds whose
+        training is not before validation, or validation not before test, raise.
     convention, store, workers, cluster, progress
         See `grid_search`.
 
@@ -77,6 +81,7 @@ def nested_grid_search(
         inner_folds=inner_folds,
         seeds=seeds,
         convention=convention,
+        split_by=split_by,
         store=store,
         workers=workers,
         cluster=cluster,
@@ -92,13 +97,22 @@ def nested_searches(
     inner_folds: InnerFolds = 5,
     seeds: int = 1,
     convention: str = "paper",
+    split_by: str | None = None,
     store: StoreLike = None,
     workers: int | None = None,
     cluster: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, NestedResult]:
     """Run `nested_grid_search` for several rankers on the same folds; return the results by name."""
-    plan = Plan(entries, folds, metrics, inner_folds=inner_folds, seeds=seeds, convention=convention)
+    plan = Plan(
+        entries,
+        folds,
+        metrics,
+        inner_folds=inner_folds,
+        seeds=seeds,
+        convention=convention,
+        split_by=split_by,
+    )
     return run_plan(plan, store=store, workers=workers, cluster=cluster, progress=progress)
 
 

@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from directranker.data.dataset import RankingDataset
 from directranker.data.folds import SPLITS, Fold
+from directranker.data.splitting import check_chronological
 from directranker.model_selection.candidates import Grid, expand_grid
 from directranker.model_selection.cross_validation import CrossValidation, Split, split_queries
 from directranker.model_selection.diagnostics import MAX_EXAMPLES, select_example_queries
@@ -66,6 +67,7 @@ class Plan:
         inner_folds: InnerFolds,
         seeds: int,
         convention: str = "paper",
+        split_by: str | None = None,
     ) -> None:
         if seeds < 1:
             raise ValueError(f"seeds is {seeds}; pass an integer of at least 1")
@@ -77,7 +79,7 @@ class Plan:
         self.example_queries = {
             name: select_example_queries(fold.test, n_examples) for name, fold in self.folds.items()
         }
-        named = _index_by_name("ranker", [(entry.name, entry) for entry in entries])
+        self.entries = named = _index_by_name("ranker", [(entry.name, entry) for entry in entries])
         self.candidates = {
             name: tuple(expand_grid(entry.ranker, entry.grid)) for name, entry in named.items()
         }
@@ -85,7 +87,10 @@ class Plan:
         # kernels.
         interleaved = product(self.folds, self.metrics, named)
         self.searches = [InnerSearch(entry, fold, metric) for fold, metric, entry in interleaved]
-        inner = {name: _split_training_data(fold, inner_folds) for name, fold in self.folds.items()}
+        if split_by is not None:
+            for fold in self.folds.values():
+                check_chronological({f"{fold.name} {name}": getattr(fold, name) for name in SPLITS}, split_by)
+        inner = {name: _split_training_data(fold, inner_folds, split_by) for name, fold in self.folds.items()}
         rankers = {
             name: adapt_to_metrics(entry.ranker, self.metrics, convention) for name, entry in named.items()
         }
@@ -176,9 +181,9 @@ def _data_name(fold: Fold, split: str) -> str:
     return f"{fold.name} {split}"
 
 
-def _split_training_data(fold: Fold, inner_folds: InnerFolds) -> list[Split]:
+def _split_training_data(fold: Fold, inner_folds: InnerFolds, split_by: str | None) -> list[Split]:
     if inner_folds == "validation":
         return [(QuerySubset(_data_name(fold, "train")), QuerySubset(_data_name(fold, "validation")))]
     if isinstance(inner_folds, str):
         raise ValueError(f"inner_folds is {inner_folds!r}; pass an integer of at least 2, or 'validation'")
-    return split_queries(_data_name(fold, "train"), fold.train, inner_folds)
+    return split_queries(_data_name(fold, "train"), fold.train, inner_folds, split_by)

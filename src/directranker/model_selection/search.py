@@ -31,7 +31,6 @@ from directranker.metrics.constant_metrics import explain_constant_metric
 from directranker.model_selection.candidates import Grid, expand_grid, sample_candidates, validate_grids
 from directranker.model_selection.cross_validation import CrossValidation, evaluate_candidates, split_queries
 from directranker.model_selection.digests import compute_digest, describe
-from directranker.model_selection.fitting import fit_by_query
 from directranker.model_selection.halving import search_by_halving
 from directranker.model_selection.jobs import QuerySubset, configure_ranker
 from directranker.model_selection.metric_targets import adapt_to_metrics
@@ -41,6 +40,7 @@ from directranker.model_selection.running import Runner
 from directranker.model_selection.search_result import SearchResult, build_cv_results, select_best_candidate
 from directranker.model_selection.store import JobStore
 from directranker.parameters import instance_of, integer, or_none
+from directranker.rankers.pipelines import fit_by_query
 from directranker.suggestions import describe_unknown_name
 from directranker.training.interrupts import raise_interrupts
 
@@ -76,6 +76,7 @@ def grid_search(
     validation: RankingDataset | None = None,
     random_state: int = 0,
     convention: str = "paper",
+    split_by: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> SearchResult:
     """Evaluate parameters by cross-validation over queries, and fit the best on all of the data.
@@ -113,6 +114,9 @@ def grid_search(
         The seed of every fit and of sampled candidates.
     convention
         The convention of the metrics.
+    split_by
+        A kept column or numeric feature, such as a date, to cut the folds by: the later half of the queries
+        is cut into `folds` blocks, and each is evaluated after training on all queries before it.
 
     """
     or_none(integer(1)).check("n_candidates", n_candidates)
@@ -129,7 +133,7 @@ def grid_search(
     plan = CrossValidation(
         rankers=adapt_to_metrics(ranker, names, convention),
         name=type(ranker).__name__,
-        splits=split_queries("data", data, folds),
+        splits=split_queries("data", data, folds, split_by),
         validation=None if validation is None else QuerySubset("validation"),
         convention=convention,
         seed=random_state,

@@ -154,7 +154,15 @@ def _end_with_parent(parent: int) -> None:
 
 def drop_ids(data: RankingDataset) -> RankingDataset:
     """Return the data without ids and texts, which rankers do not see."""
-    return RankingDataset(data.features, data.relevance, data.offsets, np.arange(data.n_queries))
+    return RankingDataset(
+        data.features,
+        data.relevance,
+        data.offsets,
+        np.arange(data.n_queries),
+        data.feature_names,
+        categories=data.categories,
+        columns=data.columns,
+    )
 
 
 _opened: tuple[str, dict[str, RankingDataset]] = ("", {})

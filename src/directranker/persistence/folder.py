@@ -32,16 +32,20 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as dump_tensors
+from sklearn.pipeline import Pipeline
 
 from directranker._version import __version__
 from directranker.data.files import write_folder_atomically
 from directranker.data.folder_swap import read_consistently
 from directranker.errors import StorageError
 from directranker.persistence.state import (
+    PIPELINE,
     TREES,
     Contents,
     decode_estimator,
+    decode_pipeline,
     encode_estimator,
+    encode_pipeline,
     find_class,
     json_value,
 )
@@ -77,14 +81,19 @@ _MISMATCHES = (
 )
 
 
-def save_ranker(ranker: Ranker, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write a fitted ranker to a folder, atomically."""
+def save_ranker(ranker: Ranker | Pipeline, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write a fitted ranker, or a pipeline of known transformers that ends with one, to a folder, atomically.
+
+    The transformers are scikit-learn's scalers, encoders, `SimpleImputer`, `QuantileTransformer`,
+    `PowerTransformer`, `ColumnTransformer`, `Pipeline`, `FunctionTransformer` without a function, and all of
+    ours. Another step raises an error that names it.
+    """
     files = _encode_files(ranker)  # first, so that a ranker that cannot be saved leaves no folder
     with write_folder_atomically(folder, overwrite=overwrite) as temporary:
         _write_files(files, temporary)
 
 
-def write_ranker(ranker: Ranker, folder: Path) -> None:
+def write_ranker(ranker: Ranker | Pipeline, folder: Path) -> None:
     """Write the files of a fitted ranker to an existing folder, to which the caller may add files."""
     _write_files(_encode_files(ranker), folder)
 
@@ -94,9 +103,12 @@ def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def _encode_files(ranker: Ranker) -> dict[str, bytes]:
+def _encode_files(ranker: Ranker | Pipeline) -> dict[str, bytes]:
     contents = Contents({}, {})
-    entry = encode_estimator(ranker, "", contents)
+    if isinstance(ranker, Pipeline):
+        entry = encode_pipeline(ranker, contents)
+    else:
+        entry = encode_estimator(ranker, "", contents)
     weights = dump_tensors({name: np.ascontiguousarray(array) for name, array in contents.arrays.items()})
     trees = {name: text.encode() for name, text in contents.texts.items()}
     versions = {name: version(name) for name in ("lightgbm", "numpy", "torch", "scikit-learn")}
@@ -123,8 +135,8 @@ def seal_header(header: Mapping[str, object]) -> bytes:
     return text + f',\n "header_sha256": "{hashlib.sha256(text).hexdigest()}"\n}}'.encode()
 
 
-def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
-    """Load a ranker that `save_ranker` wrote; its scores are bit-identical.
+def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker | Pipeline:
+    """Load a ranker or a pipeline that `save_ranker` wrote; its scores are bit-identical.
 
     A custom feature net is created only if `trust` contains its class. Files of more than 256 MB, or 40 MB of
     trees, are read only if `trust` is not empty; it may contain the ranker's class.
@@ -132,14 +144,16 @@ def load_ranker(folder: str | Path, *, trust: Sequence[type] = ()) -> Ranker:
     return read_consistently(Path(folder), lambda found: _load(found, trust))
 
 
-def _load(folder: Path, trust: Sequence[type]) -> Ranker:
+def _load(folder: Path, trust: Sequence[type]) -> Ranker | Pipeline:
     header = _read_header(folder)
     weights = _read_checked(folder, WEIGHTS, header.get("weights_sha256"), _max_bytes(WEIGHTS, trust))
     trees = _read_trees(folder, header.get("trees_sha256", {}), _max_bytes(TREES, trust))
     try:
         entry = header["ranker"]
-        kind = find_class(entry["class"])
         contents = Contents(load_tensors(weights), trees, trust)
+        if entry["class"] == PIPELINE:
+            return decode_pipeline(entry, contents)
+        kind = find_class(entry["class"])
         ranker = decode_estimator(entry, "", contents) if issubclass(kind, Ranker) else None
     except PermissionError as error:  # a net that is not trusted
         raise StorageError(f"{folder}: {error}") from None

@@ -10,9 +10,11 @@ a JSON entry with its kind:
 | `{"trees": file}` | a `ModelText` |
 | `{"history": rows, "of": record}` | a list of training records |
 | `{"transform": …}`, `{"rankers": […]}` | an estimator, a list of rankers |
+| `{"transformer": …}` | a transformer of scikit-learn, see `transformers.py` |
 | `{"value": …}` | any other JSON value |
 
-Classes are looked up by name among the registered rankers and our transforms; nothing else is imported.
+Classes are looked up by name among the registered rankers, our transforms and scikit-learn's transformers
+whose state is known; nothing else is imported. A pipeline is the list of its steps, the last one a ranker.
 """
 
 from __future__ import annotations
@@ -24,22 +26,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from directranker.encoding import TRANSFORMS, FeatureTransform
+from directranker.encoding.adapters import QueryAdapter, RowAdapter
 from directranker.encoding.category_statistics import CategoryStatistics
+from directranker.persistence.transformers import Store, decode_transformer, encode_transformer
 from directranker.rankers.base import Ranker
 from directranker.rankers.contract import ModelText, json_value
 from directranker.rankers.registry import find_ranker_class, find_registered_name
 from directranker.rankers.rounds import RoundRecord
 from directranker.training.records import EpochRecord
 
-__all__ = ["TREES", "Contents", "decode_estimator", "encode_estimator", "find_class", "json_value"]
+__all__ = [
+    "PIPELINE",
+    "TREES",
+    "Contents",
+    "decode_estimator",
+    "decode_pipeline",
+    "encode_estimator",
+    "encode_pipeline",
+    "find_class",
+    "json_value",
+]
 
-TREES = "trees{}.txt"
-TRANSFORM_CLASSES: dict[str, type[FeatureTransform]] = {
-    **{one.__name__: one for one in TRANSFORMS.values()},
-    CategoryStatistics.__name__: CategoryStatistics,
-}
+TREES, PIPELINE = "trees{}.txt", "Pipeline"
+_TRANSFORMS: tuple[type[FeatureTransform], ...] = (
+    *TRANSFORMS.values(),
+    CategoryStatistics,
+    QueryAdapter,
+    RowAdapter,
+)
+TRANSFORM_CLASSES = {one.__name__: one for one in _TRANSFORMS}
 RECORDS: dict[str, type[Any]] = {one.__name__: one for one in (EpochRecord, RoundRecord)}
 Entry = dict[str, Any]
 """A JSON object that describes a value or an estimator."""
@@ -89,7 +107,12 @@ def _select_fitted_attributes(estimator: object) -> dict[str, Any]:
 def _select_changed_parameters(transform: FeatureTransform) -> dict[str, Any]:
     defaults = type(transform)().get_params(deep=False)
     parameters = transform.get_params(deep=False)
-    return {name: value for name, value in parameters.items() if value != defaults[name]}
+    return {
+        name: value
+        for name, value in parameters.items()
+        # An adapter's transformer is in its fitted state.
+        if not isinstance(value, BaseEstimator) and value != defaults[name]
+    }
 
 
 def _encode(value: object, name: str, contents: Contents) -> Entry:
@@ -113,8 +136,39 @@ def _encode_arrays(value: Mapping[str, NDArray[Any]], name: str, contents: Conte
     return {"net": name}
 
 
-def _encode_transform(value: FeatureTransform, name: str, contents: Contents) -> Entry:
-    return {"transform": encode_estimator(value, f"{name}/", contents)}
+def _encode_transform(value: BaseEstimator, name: str, contents: Contents) -> Entry:
+    if isinstance(value, FeatureTransform):
+        return {"transform": encode_estimator(value, f"{name}/", contents)}
+    return {"transformer": encode_transformer(value, name, _open_store(contents), step="transform")}
+
+
+def _open_store(contents: Contents) -> Store:
+    return Store(
+        contents.arrays,
+        lambda transform, name: encode_estimator(transform, f"{name}/", contents),
+        lambda entry, name: decode_estimator(entry, f"{name}/", contents),
+    )
+
+
+def encode_pipeline(pipeline: Pipeline, contents: Contents) -> Entry:
+    """Encode a fitted pipeline whose last step is a ranker."""
+    *steps, (last, ranker) = pipeline.steps
+    if not isinstance(ranker, Ranker):
+        raise TypeError(f"step {last!r} is a {type(ranker).__name__}; the last step must be a ranker")
+    before = encode_transformer(Pipeline(steps), "steps", _open_store(contents), step="") if steps else None
+    return {"class": PIPELINE, "before": before, "last": [last, encode_estimator(ranker, "", contents)]}
+
+
+def decode_pipeline(entry: Mapping[str, Any], contents: Contents) -> Pipeline:
+    """Create the pipeline that `encode_pipeline` encoded."""
+    steps = (
+        [] if entry["before"] is None else decode_transformer(entry["before"], _open_store(contents)).steps
+    )
+    name, encoded = entry["last"]
+    ranker = decode_estimator(encoded, "", contents)
+    if not isinstance(ranker, Ranker) or not isinstance(name, str):
+        raise ValueError("the last step of the pipeline is not a ranker")
+    return Pipeline([*steps, (name, ranker)])
 
 
 def _encode_rankers(value: Sequence[Ranker], name: str, contents: Contents) -> Entry:
@@ -202,4 +256,5 @@ _DECODERS: dict[str, Callable[[Any, str, Contents], Any]] = {
         decode_estimator(one, f"{name}/{i}/", contents) for i, one in enumerate(content)
     ],
     "transform": lambda content, name, contents: decode_estimator(content, f"{name}/", contents),
+    "transformer": lambda content, _name, contents: decode_transformer(content, _open_store(contents)),
 }

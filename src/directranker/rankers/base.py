@@ -210,6 +210,7 @@ class Ranker(RankerContract, InputValidation, BaseEstimator, ABC):  # type: igno
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,13 @@ from sklearn.utils.validation import validate_data
 
 from directranker.arrays import Features, FloatArray, IntArray, query_of_rows
 from directranker.data.categories import recode
-from directranker.data.checking import as_feature_names, as_relevance, check_finite, locate_non_numeric_column
+from directranker.data.checking import (
+    as_feature_names,
+    as_relevance,
+    check_finite,
+    densify,
+    locate_non_numeric_column,
+)
 from directranker.data.column_kinds import ColumnKinds
 from directranker.data.dataset import RankingDataset
 from directranker.data.grouping import compute_query_means, group_by_query, resolve_query_ids
@@ -110,7 +116,7 @@ class InputValidation:
         if reset:
             self.__dict__.pop("categories_", None)
             self.__dict__.pop("columns_", None)
-        X = self._flatten_documents(X, reset=reset)
+        X = self._flatten_documents(densify(X), reset=reset)
         with locate_non_numeric_column(X), np.errstate(over="ignore", invalid="ignore"):
             table: Features = validate_data(
                 self, X, reset=reset, dtype=np.float32, ensure_all_finite=False, order="C"
@@ -159,7 +165,7 @@ class InputValidation:
         if data.categories:
             self.categories_ = {name: tuple(values.to_pylist()) for name, values in data.categories.items()}
         if data.columns is not None:
-            self.columns_ = asdict(data.columns)
+            self.columns_ = asdict(replace(data.columns, keep=()))  # a ranker does not see kept columns
 
     def _check_columns(self, data: RankingDataset) -> None:
         """Raise unless the data set has all features of the fit, of the same kind."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from directranker.arrays import Features, FloatArray, IntArray
 from directranker.description.columns import Columns, describe_columns, map_columns_to_features
 from directranker.description.model import CategoryLookup
 from directranker.encoding import InContext, Unchanged, as_transform
+from directranker.encoding.adapters import Adapter, QueryAdapter
 from directranker.encoding.base import FeatureTransform, RowTransform
 from directranker.encoding.blocks import map_row_blocks
 from directranker.encoding.category_statistics import CategoryStatistics
@@ -132,15 +134,23 @@ class TransformingRanker(Ranker):
         Return the data to train on: with statistics of categories, which are fitted here, too. `held_out`
         data shows which categories have values that the training split does not have.
         """
-        unfitted = as_transform(self._transform if transform is None else transform)
+        unfitted = as_transform(
+            self._transform if transform is None else transform,
+            names=tuple(map(str, getattr(self, "feature_names_in_", ()))),
+            categories=getattr(self, "categories_", None),
+        )
         statistics = CategoryStatistics(random_state=seed)
         if isinstance(unfitted, BinnedTransform):
             rare = {"min_count": unfitted.min_category_count, "max_categories": unfitted.max_categories}
             statistics.set_params(append=True, **rare)
-        data = self._fit_statistics(data, statistics, held_out)
-        sample, query = data.sample(MAX_FITTED_DOCUMENTS, seed)
-        kinds = {"kinds": data.kinds} if isinstance(unfitted, FeatureTransform) else {}
-        self.transform_ = unfitted.fit(sample, qid=query, **kinds)
+        # A transformer of scikit-learn gets the values of categories.
+        if not (isinstance(unfitted, Adapter) and unfitted.categories):
+            data = self._fit_statistics(data, statistics, held_out)
+        sample = data.sample_queries(MAX_FITTED_DOCUMENTS, seed)
+        options: dict[str, object] = {"kinds": data.kinds} if isinstance(unfitted, FeatureTransform) else {}
+        if "y" in signature(unfitted.fit).parameters:
+            options["y"] = sample.relevance
+        self.transform_ = unfitted.fit(sample.features, qid=sample.query_of_row, **options)
         return data
 
     def _fit_statistics(
@@ -191,6 +201,8 @@ def count_columns(transform: BaseEstimator) -> int:
     """Return the number of columns of a fitted transform; a user's transformer encodes a row of zeros."""
     if isinstance(transform, RowTransform):
         return transform._n_columns_out()
+    if isinstance(transform, QueryAdapter):
+        return int(transform.n_columns_out_)
     row = np.zeros((1, transform.n_features_in_), dtype=np.float32)
     return int(transform.transform(row).shape[1])
 

@@ -90,12 +90,16 @@ class TrainingData:
 
     def sample(self, max_documents: int, seed: int) -> tuple[Features, IntArray]:
         """Sample whole queries with about `max_documents` documents → (features, query numbers)."""
+        sampled = self.sample_queries(max_documents, seed)
+        return sampled.features, sampled.query_of_row
+
+    def sample_queries(self, max_documents: int, seed: int) -> TrainingData:
+        """Sample whole queries with about `max_documents` documents."""
         if self.n_documents <= max_documents or self.n_queries == 1:
-            return self.features, self.query_of_row
+            return self
         queries = np.random.default_rng((seed, 11)).permutation(self.n_queries)
         n_sampled = np.searchsorted(np.cumsum(np.diff(self.offsets)[queries]), max_documents)
-        sampled = self.take(np.sort(queries[: max(1, n_sampled)]))
-        return sampled.features, sampled.query_of_row
+        return self.take(np.sort(queries[: max(1, n_sampled)]))
 
     def take(self, queries: IntArray) -> TrainingData:
         """Return the documents of these queries."""

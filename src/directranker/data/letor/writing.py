@@ -1,7 +1,7 @@
 """Data sets → LETOR text, from which the same data is read back bit for bit.
 
 Every value is written in the fewest digits that give the same float32. Comments are kept; without comments, a
-document id becomes `#docid = …`. The format has no feature names.
+document id becomes `#docid = …`. The format has no feature names, no kept columns and no categories.
 
 >>> import io
 >>> data = RankingDataset.from_arrays([[0.1, 0.0], [3.0, -2.5]], [1, 0], qid=["a", "a"])
@@ -64,7 +64,12 @@ def write_letor_text(
     zero_based: bool = False,
     progress: Progress = ignore_progress,
 ) -> None:
-    """Write LETOR text to an open file, a block of rows at a time."""
+    """Write LETOR text to an open file, a block of rows at a time; categories raise."""
+    if data.categories:
+        raise DataError(
+            f"feature {next(iter(data.categories))!r} is categorical, and LETOR text has numbers only; write "
+            "Parquet or a folder, or read the data without it (`--drop`)"
+        )
     query_tokens = pa.array([_format_query_id(query) for query in data.query_ids], pa.string())
     block = max(1, BLOCK_VALUES // data.n_features)
     for start in range(0, data.n_documents, block):
