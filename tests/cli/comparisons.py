@@ -1,4 +1,4 @@
-"""A small comparison as a user runs it."""
+"""A small comparison as a user runs it, in its own process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 
 from directranker import example_dataset
 from directranker.experiments.folder import read_status
-
-from commands_here import run_here
 
 __all__ = [
     "OPTIONS",
@@ -70,9 +68,9 @@ def finish_comparison(folder: Path) -> Path:
     """Fill a folder with a small data set, a grid and a finished comparison in `whole`, and return it."""
     example_dataset().select(range(60)).save(folder / "data")
     (folder / "grid.toml").write_text(GRID)
-    done = run_here("compare", "data", *OPTIONS, "--out", "whole", "--workers", "1", cwd=folder)
+    done = run("compare", "data", *OPTIONS, "--out", "whole", "--workers", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
-    (folder / "whole.txt").write_bytes(done.stdout)
+    (folder / "whole.txt").write_text(done.stdout)
     return folder
 
 
