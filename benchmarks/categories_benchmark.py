@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("categories_results.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(describe_machine("lightgbm", "xgboost", "catboost", "torch"))
+    print(describe_machine("lightgbm", "xgboost-cpu", "catboost", "torch"))
     table: dict[tuple[str, str], list[Values]] = {}
     runs = run_all(find_tables(), options.seeds, options.peer_seeds, options.task, options.results)
     for task, name, values in runs:
