@@ -177,3 +177,21 @@ except StorageError as error:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{tmp_path}/training.safetensors cannot be written: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_net_on_bins_resumes_as_if_uninterrupted(tmp_path: Path) -> None:
+    """Its first weight is stored by column, and so must be the state of the optimiser from the file."""
+    data = example_dataset().select(range(40))
+    options = {"transform": "piecewise-linear", "teacher": None, "early_stopping": False, "random_state": 0}
+    whole = DirectRanker(**options, max_epochs=6).fit(data)
+    folder = tmp_path / "checkpoint"
+
+    def interrupt(record: EpochRecord) -> None:
+        if record.epoch == 3:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError):
+        DirectRanker(**options, max_epochs=6, checkpoint=folder, callbacks=[interrupt]).fit(data)
+    resumed = DirectRanker(**options, max_epochs=6, checkpoint=folder).fit(data)
+    assert resumed.n_epochs_ == 6
+    np.testing.assert_array_equal(resumed.predict(data), whole.predict(data))
