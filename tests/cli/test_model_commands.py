@@ -123,7 +123,7 @@ def test_explain_sums_to_the_difference(folder: Path) -> None:
 def test_export_of_categories(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"qid": np.arange(600) // 6, "price": rng.normal(size=600)})
-    frame["brand"] = rng.choice(["Acme", "Zeta", None], size=600)
+    frame["brand"] = rng.choice(np.array(["Acme", "Zeta", None]), size=600)
     frame["relevance"] = (frame["brand"] == "Acme") * 1.0
     data = RankingDataset.from_frame(frame)
     LambdaMART(n_estimators=5, random_state=0).fit(data).save(tmp_path / "model")
