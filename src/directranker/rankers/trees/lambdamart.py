@@ -184,7 +184,7 @@ class LambdaMART(Ranker):
         cat_smooth: float = 30.0,
         cat_l2: float = 10.0,
         max_cat_threshold: int = 8,
-        min_data_per_group: int = 100,
+        min_data_per_group: int = 50,
         early_stopping: bool = True,
         patience: int = 50,
         validation_fraction: float = 0.2,
