@@ -35,10 +35,13 @@ PYARROW, OURS = "pyarrow.csv.read_csv", "directranker.read_dataset"
 
 # Runs in a separate process, so that nothing else is measured.
 PEAK_MEMORY = """
-import resource, sys
+import sys
+from pathlib import Path
 from directranker.data.formats import stream_dataset
 n_documents = sum(piece.n_documents for piece in stream_dataset(sys.argv[1]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, n_documents)
+# Not ru_maxrss, which a process inherits from the one that started it.
+lines = Path("/proc/self/status").read_text().splitlines()
+print(next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), n_documents)
 """
 
 
@@ -56,13 +59,17 @@ def main() -> None:
         check_values(small)
         print(f"{path.stat().st_size / 1e6:.0f} MB, {N_NUMBERS} numeric and {N_STRINGS} string columns\n")
         tasks = {PYARROW: lambda: pyarrow.csv.read_csv(path), OURS: lambda: read_dataset(path)}
-        seconds = compare(tasks, options.rounds)
+        seconds = compare(tasks, options.rounds, warm=True)
         ratio = median(ours / theirs for ours, theirs in zip(seconds[OURS], seconds[PYARROW], strict=True))
         for name, each in seconds.items():
             print(f"{name:30}{median(each):>8.2f} s")
         print(f"ratio {ratio:.2f}, required ≤ {LIMIT}")
-        increase = measure_peak(path) - measure_peak(small)
-        print(f"streaming all of it takes {increase / 1e6:.0f} MB more than a tenth, required ≤ 100 MB")
+        peaks = measure_peak(path), measure_peak(small)
+        increase = peaks[0] - peaks[1]
+        print(
+            f"peak memory of streaming: {peaks[0] / 1e6:.0f} MB for all of it, {peaks[1] / 1e6:.0f} MB for a "
+            f"tenth; difference {increase / 1e6:.0f} MB, required ≤ {MEMORY_LIMIT / 1e6:.0f} MB"
+        )
     sys.exit(0 if ratio <= LIMIT and increase <= MEMORY_LIMIT else 1)
 
 

@@ -224,3 +224,11 @@ def test_streaming_holds_little(tmp_path: Path) -> None:
         most = max(most, pa.total_allocated_bytes() - before)
         assert piece.n_documents < n / 5
     assert most < path.stat().st_size
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_line_breaks_in_values_may_be_at_the_end_of_a_block(tmp_path: Path, reader: Any) -> None:
+    brands = [f"two\nlines {row % 7}" for row in range(200)]
+    frame = pd.DataFrame({"qid": range(200), "relevance": 0, "brand": brands})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert reader(tmp_path / "t.csv", ColumnRoles()).equals(RankingDataset.from_frame(frame))
