@@ -43,9 +43,13 @@ def _check_categories(categories: object, names: Sequence[str]) -> None:
     if not isinstance(categories, Mapping) or not set(categories) <= set(names):
         raise ValueError("categories_ does not have feature names as its keys")
     for name, values in categories.items():
-        are_strings = isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+        are_strings = isinstance(values, list | tuple) and all(
+            isinstance(value, str) and value for value in values
+        )
         if not are_strings or any(low >= high for low, high in pairwise(value.encode() for value in values)):
-            raise ValueError(f"categories_ of {name!r} are not different strings in ascending order")
+            raise ValueError(
+                f"categories_ of {name!r} are not different strings in ascending order, or one is empty"
+            )
 
 
 def check_fitted_array(owner: Any, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> Any:

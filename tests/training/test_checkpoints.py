@@ -182,7 +182,12 @@ except StorageError as error:
 def test_a_net_on_bins_resumes_as_if_uninterrupted(tmp_path: Path) -> None:
     """Its first weight is stored by column, and so must be the state of the optimiser from the file."""
     data = example_dataset().select(range(40))
-    options = {"transform": "piecewise-linear", "teacher": None, "early_stopping": False, "random_state": 0}
+    options: dict[str, Any] = {
+        "transform": "piecewise-linear",
+        "teacher": None,
+        "early_stopping": False,
+        "random_state": 0,
+    }
     whole = DirectRanker(**options, max_epochs=6).fit(data)
     folder = tmp_path / "checkpoint"
 

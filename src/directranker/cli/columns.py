@@ -114,6 +114,7 @@ class ColumnOptions:
             roles["compare_vectors"] = tuple(map(_split_pair, self.compare_vectors))
         if self.keep_vectors:
             roles["keep_vectors"] = True
+        roles["or_default"] = ranker is not None and self == ColumnOptions(data_format=self.data_format)
         return ColumnRoles(**roles)
 
     def make_options(self, ranker: Ranker | None = None, **others: Any) -> ReadOptions:

@@ -182,6 +182,8 @@ def _as_vocabulary(values: Any, name: str) -> Texts:
     vocabulary = vocabulary.cast(pa.large_string())
     if vocabulary.null_count or len(vocabulary) > MAX_CATEGORIES:
         raise DataError(f"the categories of {name!r} are not {MAX_CATEGORIES:,} strings or fewer")
+    if len(vocabulary) and vocabulary[0].as_py() == "":
+        raise DataError(f"the categories of {name!r} include the empty string; give NaN as its code instead")
     if len(vocabulary) > 1 and not pc.all(pc.less(vocabulary[:-1], vocabulary[1:])).as_py():
         raise DataError(f"the categories of {name!r} are not sorted, or one is there twice")
     return vocabulary

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -61,6 +61,8 @@ class ColumnRoles:
     """Pairs of vector columns to compare."""
     keep_vectors: bool = False
     """Whether vectors that are compared are features too."""
+    or_default: bool = False
+    """Whether the default names replace those that a table lacks, as in a table that `convert` wrote."""
 
     def __post_init__(self) -> None:
         for role in ("features", "categorical", "drop", "keep", "compare_vectors"):
@@ -87,6 +89,8 @@ class ColumnRoles:
         """Check that the columns exist and fill in the names of the features."""
         self._check_names()
         known = set(schema.names)
+        if self.or_default:
+            return self._replace_missing(known).resolve(schema, need_labels=need_labels)
         document = None if self.document == "docid" and "docid" not in known else self.document
         special = [name for name in (self.relevance, self.query, document) if name is not None]
         references = [name for name in self.reference_dates.values() if name is not None]
@@ -111,6 +115,25 @@ class ColumnRoles:
             if counts[name] > 1:
                 raise DataError(f"there are {counts[name]} columns {name!r}; rename all but one")
         return replace(self, document=document, features=tuple(features), keep=keep)
+
+    def _replace_missing(self, known: set[str]) -> ColumnRoles:
+        """Return the roles of a table that was written from a data set, where it has such columns."""
+        found: dict[str, Any] = {}
+        for role, default in (("relevance", "relevance"), ("query", "qid"), ("document", "docid")):
+            name = getattr(self, role)
+            found[role] = default if name not in known and default in known else name
+        if found["document"] not in known:
+            found["document"] = None
+        missing = [name for name in self.features or () if name not in known]
+        are_written = all(any(one.startswith(f"{name}[") for one in known) for name in missing)
+        if missing and are_written:  # dates and vectors as the features that they became
+            return ColumnRoles(**found, categorical=tuple(name for name in self.categorical if name in known))
+        return replace(self, **found, or_default=False)
+
+    @property
+    def apply_to_tables_only(self) -> bool:
+        """Whether a user named columns, which only a table has."""
+        return not self.or_default and replace(self, keep=()) != ColumnRoles()
 
     def keeping(self, name: str | None) -> ColumnRoles:
         """Return the same roles with one more kept column, if any."""

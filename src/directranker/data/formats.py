@@ -99,10 +99,13 @@ def read_dataset(
     progress: Progress = ignore_progress,
 ) -> RankingDataset:
     """Read a data set in any format, by default the one of the path's extension."""
-    path = Path(path)
+    path, options = Path(path), options or ReadOptions()
     if path.is_dir() and is_saved_dataset(path):
+        _refuse_columns(options, "a saved data set")
         return RankingDataset.load(path)
-    return _find_reader(path, file_format).read(DataSource.of(path), options or ReadOptions(), progress)
+    return _check_columns(_find_reader(path, file_format), options).read(
+        DataSource.of(path), options, progress
+    )
 
 
 def stream_dataset(
@@ -113,12 +116,28 @@ def stream_dataset(
     progress: Progress = ignore_progress,
 ) -> Iterator[RankingDataset]:
     """Yield pieces of a data set in any format, in the order of the input."""
-    path = Path(path)
+    path, options = Path(path), options or ReadOptions()
     if path.is_dir() and is_saved_dataset(path):
+        _refuse_columns(options, "a saved data set")
         yield from stream_saved(RankingDataset.load(path), progress)
         return
-    reader = _find_reader(path, file_format)
-    yield from reader.stream(DataSource.of(path), options or ReadOptions(), progress)
+    reader = _check_columns(_find_reader(path, file_format), options)
+    yield from reader.stream(DataSource.of(path), options, progress)
+
+
+def _check_columns(reader: Reader, options: ReadOptions) -> Reader:
+    """Return the reader; raise if columns are named that its format does not have."""
+    if isinstance(reader, LetorFormat):
+        _refuse_columns(options, "LETOR text")
+    return reader
+
+
+def _refuse_columns(options: ReadOptions, what: str) -> None:
+    if options.columns.apply_to_tables_only:
+        raise ValueError(
+            f"{what} has no columns to choose: --relevance, --query, --document, --features, --drop, "
+            "--categorical, --dates and --compare-vectors are for tables such as CSV and Parquet"
+        )
 
 
 def _check_format(name: str) -> None:
@@ -155,7 +174,8 @@ def read_stream(
 ) -> RankingDataset:
     """Read a data set from a stream such as standard input; its format is recognised unless given."""
     found, source = open_stream(file, name=name, file_format=file_format)
-    return found.read(source, options or ReadOptions(), ignore_progress)
+    options = options or ReadOptions()
+    return _check_columns(found, options).read(source, options, ignore_progress)
 
 
 def open_stream(

@@ -90,12 +90,10 @@ class Documents:
         if not model.categories:
             return cls(table, None, data.offsets)
         columns = []
-        for feature, vocabulary in sorted(model.categories.items()):
+        for feature in sorted(model.categories):
             name = model.feature_names[feature]
             column = decode(data.features[:, data.feature_names.index(name)], data.categories[name])
-            # An exported model cannot tell an empty string that is not a category from a missing value.
-            empty = "" if "" in vocabulary else None
-            columns.append([value or (None if value is None else empty) for value in column.to_pylist()])
+            columns.append(column.to_pylist())
         numbers = [at for at in range(len(model.feature_names)) if at not in model.categories]
         return cls(np.ascontiguousarray(table[:, numbers]), _to_values(columns), data.offsets)
 
@@ -114,20 +112,17 @@ class Documents:
             table[:, feature], categories[name] = encode_values(column, name)
         return RankingDataset(table, np.zeros(n_rows), self.offsets, query_ids, names, categories=categories)
 
-    def change_categories(self, model: Model | Prepared, *, has_null: bool) -> Documents:
-        """Return some of the documents with missing values, and with values that are not in a vocabulary.
-
-        Without `has_null`, an empty string is the missing value, except where it is a category.
-        """
+    def change_categories(self, model: Model | Prepared) -> Documents:
+        """Return some of the documents with missing values, and with values that are not in a vocabulary."""
         assert self.values is not None  # noqa: S101 - the model has categories
         chosen, n_columns = np.arange(min(MAX_CHANGED, len(self.numbers))), self.values.shape[1]
         vocabularies = [model.categories[feature] for feature in sorted(model.categories)]
         rows, changed = [], []
         for column, vocabulary in enumerate(vocabularies):
-            unseen, may_miss = _make_unseen(vocabulary), has_null or "" not in vocabulary
+            unseen = _make_unseen(vocabulary)
             for row in chosen.tolist():
                 known = self.values[row, column] or unseen
-                others = [unseen, f"{known} ", known[:-1] or unseen, *[None] * may_miss]
+                others = [unseen, f"{known} ", known[:-1] or unseen, None]
                 rows += [row] * len(others)
                 changed += [
                     (*self.values[row, :column], one, *self.values[row, column + 1 :]) for one in others
@@ -137,18 +132,6 @@ class Documents:
         values = np.empty((len(rows), n_columns), dtype=object)
         values[:] = changed
         return Documents(self.numbers[rows], values, np.array([0, len(rows)]))
-
-    def check_empty_strings(self, model: Model | Prepared) -> None:
-        """Raise where a column has missing values, and the empty string as a category, too."""
-        assert self.values is not None  # noqa: S101 - the model has categories
-        for column, feature in enumerate(sorted(model.categories)):
-            is_missing = [value is None for value in self.values[:, column]]
-            if "" in model.categories[feature] and any(is_missing):
-                raise ExportError(
-                    f"feature {model.feature_names[feature]!r} has the empty string as a category, and row "
-                    f"{is_missing.index(True)} is missing, which ONNX also writes as an empty string; "
-                    "replace one of them in the data and train again, or export to 'c'"
-                )
 
 
 def _to_values(columns: Sequence[Sequence[str | None]]) -> Values:

@@ -66,8 +66,6 @@ class Export:
     """None if no program is available to compute the scores."""
     checked_by: str
     supports_missing: bool = True
-    has_null: bool = True
-    """Whether a missing category differs from an empty string."""
 
 
 def export_ranker(
@@ -145,11 +143,9 @@ def _verify(
 ) -> Parity:
     if not model.categories:
         return _compare(ranker, export, model, documents)
-    if not export.has_null:
-        documents.check_empty_strings(model)
     parity = _compare(ranker, export, model, documents)
     by = f"{export.checked_by}, with unseen and missing categories,"
-    changed = documents.change_categories(model, has_null=export.has_null)
+    changed = documents.change_categories(model)
     of_changed = _compare(ranker, replace(export, checked_by=by), model, changed)
     return replace(parity, largest_difference=max(parity.largest_difference, of_changed.largest_difference))
 
@@ -187,7 +183,6 @@ def _export_onnx(model: Any, name: str) -> Export:
         {"model.onnx": content},
         lambda documents: score_onnx(content, documents.numbers, documents.values),
         "onnxruntime",
-        has_null=False,
     )
 
 

@@ -38,6 +38,8 @@ from directranker.training.data import NO_VARYING_FEATURE, TrainingData
 __all__ = ["EvalSet", "InputValidation", "average_weight_by_query", "encode_query_ids"]
 
 INTEGER = re.compile(r"-?[0-9]+")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
+NO_VALUES = pa.array([], pa.large_string())
 EvalSet = RankingDataset | tuple[Any, ...] | None
 """The validation split of early stopping: a data set, (X, y) or (X, y, qid)."""
 
@@ -165,14 +167,15 @@ class InputValidation:
             if name in categories:
                 table = np.array(table) if table is data.features else table
                 vocabulary = pa.array(categories[name], pa.large_string())
-                table[:, index] = recode(table[:, index], data.categories[name], into=vocabulary)
+                given = data.categories.get(name, NO_VALUES)  # a column without a value has no type
+                table[:, index] = recode(table[:, index], given, into=vocabulary)
         return table
 
     def _store_columns(self, data: RankingDataset) -> None:
         self.n_features_in_ = data.n_features
         for name in ("feature_names_in_", "categories_", "columns_", "input_shape_"):
             self.__dict__.pop(name, None)
-        if _has_names(data):
+        if _has_names(data) or data.categories:
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
         if data.categories:
             self.categories_ = {name: tuple(values.to_pylist()) for name, values in data.categories.items()}
@@ -190,12 +193,13 @@ class InputValidation:
         elif missing := [name for name in fitted if name not in set(data.feature_names)]:
             raise DataError(f"X lacks {format_names(missing)}, which {owner} was fitted with")
         categories = getattr(self, "categories_", {})
-        for name in self._feature_names():
-            if name in data.feature_names and (name in categories) != (name in data.categories):
-                was, now = ("category", "number") if name in categories else ("number", "category")
+        for index, name in enumerate(data.feature_names):
+            if name in categories:
+                _check_values(name, categories[name], data, index, owner)
+            elif name in data.categories and name in self._feature_names():
                 raise DataError(
-                    f"feature {name!r} is a {now} in X, but {owner} was fitted with it as a {was}; give it "
-                    "the type that it had (categorical=… makes ids categories)"
+                    f"feature {name!r} is a category in X, but {owner} was fitted with it as a number; give "
+                    "it the type that it had"
                 )
 
     def _flatten_documents(self, X: Any, *, reset: bool) -> Any:
@@ -211,6 +215,22 @@ class InputValidation:
                 f"documents have shape {shape}, but {type(self).__name__} was fitted with {fitted}"
             )
         return X if shape is None else np.asarray(X).reshape(len(X), -1)
+
+
+def _check_values(name: str, categories: Sequence[str], data: RankingDataset, index: int, owner: str) -> None:
+    """Raise where a categorical feature of the fit has numbers instead of its categories."""
+    values = data.categories.get(name)
+    if values is None:
+        has_numbers = not np.isnan(data.features[:, index]).all()
+    else:  # text of a CSV file may be numbers, too
+        has_numbers = len(values) > 0 and all(map(NUMBER.fullmatch, values.to_pylist()))
+        has_numbers = has_numbers and not any(map(NUMBER.fullmatch, categories))
+    if has_numbers:
+        raise DataError(
+            f"feature {name!r} is a number in X, but {owner} was fitted with categories such as "
+            f"{next(iter(categories), '')!r}; give it the type that it had (categorical=… makes ids "
+            "categories)"
+        )
 
 
 def _has_names(data: RankingDataset) -> bool:

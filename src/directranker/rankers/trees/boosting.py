@@ -68,8 +68,11 @@ def build_dataset(
     if reference is None:
         sampled = np.random.default_rng((seed, 13)).choice(n_rows, SAMPLED_ROWS, replace=False)
         sample = data.take_rows(np.sort(sampled))
-        table = number_missing_categories(sample.features, n_categories)
-        reference = call_lightgbm(lightgbm.Dataset(table, **options).construct, sample)
+        # Without a name, so that LightGBM frees the sample.
+        reference = call_lightgbm(
+            lightgbm.Dataset(number_missing_categories(sample.features, n_categories), **options).construct,
+            sample,
+        )
     return lightgbm.Dataset(Rows(), reference=reference, **options).construct()
 
 
