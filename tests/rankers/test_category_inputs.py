@@ -1,4 +1,4 @@
-"""Tables whose categories do not match those of the fit: an error that names the column, or a missing value."""
+"""Tables whose categories do not match those of the fit: an error with the column, or a missing value."""
 
 from __future__ import annotations
 

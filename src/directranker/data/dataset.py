@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomState", "RankingDataset"]
 
 RandomState = int | np.random.Generator | None
+TEXTS, COLUMNS = ("document_texts", "comment_texts"), ("categories", "kept")
 THRESHOLD = Constraint(
     lambda value: isinstance(value, Real) and not math.isnan(value),
     "the lowest label of a relevant document",
@@ -315,10 +316,8 @@ class RankingDataset:
             and np.array_equal(self.offsets, other.offsets)
             and np.array_equal(self.query_ids, other.query_ids)
             and self.feature_names == other.feature_names
-            and are_texts_equal(self.document_texts, other.document_texts)
-            and are_texts_equal(self.comment_texts, other.comment_texts)
-            and are_columns_equal(self.categories, other.categories)
-            and are_columns_equal(self.kept, other.kept)
+            and all(are_texts_equal(getattr(self, name), getattr(other, name)) for name in TEXTS)
+            and all(are_columns_equal(getattr(self, name), getattr(other, name)) for name in COLUMNS)
         )
 
     def to_source_order(self, values: ArrayLike) -> NDArray[np.generic]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -180,7 +180,9 @@ class InputValidation:
         if data.categories:
             self.categories_ = {name: tuple(values.to_pylist()) for name, values in data.categories.items()}
         if data.columns is not None:
-            self.columns_ = asdict(replace(data.columns, keep=()))  # a ranker does not see kept columns
+            self.columns_ = asdict(data.columns)
+            for name in ("keep", "or_default"):  # a ranker does not see kept columns
+                del self.columns_[name]
 
     def _check_columns(self, data: RankingDataset) -> None:
         """Raise unless the data set has all features of the fit, of the same kind."""
