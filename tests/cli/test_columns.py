@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from directranker import RankingDataset, load_ranker
+from directranker import RankingDataset, example_dataset, load_ranker, read_dataset
 from directranker.cli.columns import ColumnOptions
 from directranker.data.column_roles import ColumnRoles
+from directranker.data.formats import ReadOptions
 
 from commands_here import run_here
 
@@ -196,3 +197,12 @@ def test_missing_values_in_letor_text_are_read(tmp_path: Path) -> None:
     (tmp_path / "inf.txt").write_text("0 qid:1 1:inf 2:1\n1 qid:1 1:1 2:1\n")
     done = run(tmp_path, "rank", "model", "inf.txt")
     assert (done.returncode, "inf in row 0, column" in done.stderr) == (1, True)
+
+
+def test_columns_are_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
+    example_dataset().select(range(3)).save(tmp_path / "saved")
+    for data, what in (("data.txt", "LETOR text"), ("saved", "a saved data set")):
+        with pytest.raises(ValueError, match=f"{what} has no columns to choose"):
+            read_dataset(data, options=ReadOptions(columns=ColumnRoles(drop=("feature_1",))))

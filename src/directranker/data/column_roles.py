@@ -133,7 +133,8 @@ class ColumnRoles:
     @property
     def apply_to_tables_only(self) -> bool:
         """Whether a user named columns, which only a table has."""
-        return not self.or_default and replace(self, keep=()) != ColumnRoles()
+        chosen = replace(self, keep=(), features=self.features or None)  # without features: labels only
+        return not self.or_default and chosen != ColumnRoles()
 
     def keeping(self, name: str | None) -> ColumnRoles:
         """Return the same roles with one more kept column, if any."""
