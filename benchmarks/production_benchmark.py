@@ -65,8 +65,8 @@ from directranker.ranking import rank_pieces
 class Trees:
     def __init__(self, path):
         self.booster = lightgbm.Booster(model_file=path)
-    def predict(self, piece):
-        return self.booster.predict(piece.features)
+    def predict(self, features):
+        return self.booster.predict(features)
 trees = Trees(sys.argv[1])
 start = time.perf_counter()
 with open_ranking_writer(Path(sys.argv[3]), "trec", tag="x") as write:
@@ -76,12 +76,17 @@ print(time.perf_counter() - start)
 """
 RANK_WITH_OURS = """
 import sys, time
-from directranker.cli.rank import rank
+from directranker.cli import main
 from directranker.persistence import load_ranker
 from pathlib import Path
 load_ranker(sys.argv[1])
 start = time.perf_counter()
-rank(Path(sys.argv[1]), Path(sys.argv[2]), out=Path(sys.argv[3]), tag="x")
+model, data, out = sys.argv[1:4]
+sys.argv[1:] = ["rank", model, data, "--out", out, "--tag", "x"]
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code
 seconds = time.perf_counter() - start
 # Not ru_maxrss, which a child process inherits from its parent.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
